@@ -1,0 +1,445 @@
+/**
+ * The ledger's row of one effect key, as a pure state machine.
+ *
+ * Every rule about claims, leases, fencing tokens and doubt is decided here, without a clock and without a store: each
+ * function takes the row and the store's time and answers the next row and the reply. The memory store runs it as it is; a
+ * store with a language of its own (SQL, Lua) states the same rules, and the laws compare the two.
+ *
+ * **Details**
+ *
+ * - A row is *held* (somebody has a claim), *released* (nobody has, and there is no result) or *recorded* (done for good).
+ * - `doubt` says what is known of earlier attempts: `none` (nothing can have been applied), `tried` (an `execute` failed
+ *   and by its own word applied nothing) or `inDoubt` (an attempt was cut off).
+ * - Only the newest `token` may complete, release or renew. A lease ends at `leaseEnd`: at that very millisecond the claim
+ *   can be taken over.
+ *
+ * @since 0.1.0
+ */
+import type { EffectResolution } from "./EffectResolution.ts"
+import * as RecordedResult from "./RecordedResult.ts"
+
+/**
+ * What is known about earlier attempts.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Doubt = "none" | "tried" | "inDoubt"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type Status = "held" | "released" | "recorded"
+
+/**
+ * How a record came to be: `execute` ran, the remote check found it, or a person resolved the key.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RecordedOutcome = "executed" | "reconciled" | "resolved"
+
+/**
+ * How a claim ends without a record: `clean` (`execute` never started), `tried` (it failed, by its own word without having
+ * applied anything) or `inDoubt` (it was cut off, or does not know).
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Verdict = "clean" | "tried" | "inDoubt"
+
+/**
+ * The last sign of life of an earlier attempt that is not cleared, and the fingerprint of its input.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Earlier {
+  readonly seenAt: number
+  readonly fingerprint: string
+}
+
+/**
+ * One row of the ledger. All times are milliseconds on the store's clock.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EffectRecord {
+  readonly key: string
+  /** The tool that the key belongs to, for as long as the row exists. */
+  readonly tool: string
+  readonly runId: string
+  readonly status: Status
+  readonly doubt: Doubt
+  /** The fencing token: it grows with every claim and never repeats for a key. */
+  readonly token: number
+  readonly claimId: string
+  /** How many claims were granted, this one counted. */
+  readonly attempt: number
+  /** Whether the present claim was taken from a holder that had not released it. */
+  readonly takenOver: boolean
+  readonly owner: string
+  readonly leaseEnd: number
+  /** SHA-256 of the canonical input of the attempt that the row speaks of. */
+  readonly fingerprint: string
+  readonly earlier: Earlier | undefined
+  /** The text of `RecordedResult`, once recorded. */
+  readonly result: string | undefined
+  readonly outcome: RecordedOutcome | undefined
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** The last sign of life of the attempt that the row speaks of. */
+  readonly seenAt: number
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface ClaimRequest {
+  readonly key: string
+  readonly tool: string
+  readonly runId: string
+  /** Who asks, for people: it stands in `Held` and in `EffectInProgressError`. */
+  readonly owner: string
+  /** Unique per claim. Asking again with the same one answers the same token. */
+  readonly claimId: string
+  /** Milliseconds. */
+  readonly lease: number
+  readonly fingerprint: string
+}
+
+/**
+ * The key is done: answer `result`, run nothing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Recorded {
+  readonly _tag: "Recorded"
+  readonly tool: string
+  readonly result: string
+  readonly outcome: RecordedOutcome
+  readonly fingerprint: string
+}
+
+/**
+ * The claim is granted.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Claimed {
+  readonly _tag: "Claimed"
+  readonly token: number
+  readonly attempt: number
+  readonly doubt: Doubt
+  readonly takenOver: boolean
+  /** Milliseconds since the last sign of life of the earlier attempt, and its input; where `doubt` is not `none`. */
+  readonly earlier: { readonly age: number; readonly fingerprint: string } | undefined
+}
+
+/**
+ * Somebody holds the key, or it belongs to another tool.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Held {
+  readonly _tag: "Held"
+  readonly tool: string
+  readonly owner: string
+  /** Milliseconds until the lease ends; 0 where nobody holds it. */
+  readonly remaining: number
+}
+
+/**
+ * The row cannot be read. It is never treated as absent.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Unreadable {
+  readonly _tag: "Unreadable"
+  readonly tool: string
+  readonly problem: string
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export type ClaimReply = Recorded | Claimed | Held | Unreadable
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface CompleteItem {
+  readonly key: string
+  readonly token: number
+  /** The text of `RecordedResult`. */
+  readonly result: string
+  readonly outcome: RecordedOutcome
+  /** The fingerprint of the input whose effect the result is. */
+  readonly fingerprint: string
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface ReleaseItem {
+  readonly key: string
+  readonly token: number
+  readonly verdict: Verdict
+  /** Whether a "no" of the remote was believed: then the doubt of earlier attempts is gone. */
+  readonly cleared: boolean
+}
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface RenewItem {
+  readonly key: string
+  readonly token: number
+  /** Milliseconds from now, on the store's clock. */
+  readonly lease: number
+}
+
+/**
+ * Whether a claim's holder still was its holder.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Fenced = "ok" | "lost"
+
+/**
+ * What became of a person's verdict: `held` (a live holder has the key; wait for it), `recorded` (there is a record, which
+ * is never overwritten) and `missing` (no such key) change nothing.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type ResolveReply = "ok" | "held" | "recorded" | "missing"
+
+/**
+ * A row after a step, `undefined` where the step changes nothing, and the reply.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Step<Reply> = readonly [next: EffectRecord | undefined, reply: Reply]
+
+const claimed = (record: EffectRecord, now: number): Claimed => ({
+  _tag: "Claimed",
+  token: record.token,
+  attempt: record.attempt,
+  doubt: record.doubt,
+  takenOver: record.takenOver,
+  earlier: record.earlier === undefined
+    ? undefined
+    : { age: Math.max(0, now - record.earlier.seenAt), fingerprint: record.earlier.fingerprint }
+})
+
+/**
+ * Claims the key.
+ *
+ * **Details**
+ *
+ * `firstToken` is the token of a key that has no row; a store keeps it above every token of a removed row. `holderIsDead`
+ * says that the present holder cannot be running any more, whatever its lease says.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const claim = (
+  record: EffectRecord | undefined,
+  request: ClaimRequest,
+  now: number,
+  firstToken: number,
+  holderIsDead = false
+): Step<ClaimReply> => {
+  const { claimId, fingerprint, key, lease, owner, runId, tool } = request
+  if (record === undefined) {
+    const next: EffectRecord = {
+      key,
+      tool,
+      runId,
+      status: "held",
+      doubt: "none",
+      token: firstToken,
+      claimId,
+      attempt: 1,
+      takenOver: false,
+      owner,
+      leaseEnd: now + lease,
+      fingerprint,
+      earlier: undefined,
+      result: undefined,
+      outcome: undefined,
+      createdAt: now,
+      updatedAt: now,
+      seenAt: now
+    }
+    return [next, claimed(next, now)]
+  }
+  if (record.status === "recorded") {
+    return [undefined, {
+      _tag: "Recorded",
+      tool: record.tool,
+      result: record.result!,
+      outcome: record.outcome!,
+      fingerprint: record.fingerprint
+    }]
+  }
+  const held = record.status === "held"
+  if (held && record.claimId === claimId && record.tool === tool) {
+    const next: EffectRecord = { ...record, leaseEnd: now + lease, updatedAt: now, seenAt: now }
+    return [next, claimed(next, now)]
+  }
+  const remaining = held ? Math.max(0, record.leaseEnd - now) : 0
+  if (record.tool !== tool || (remaining > 0 && !holderIsDead)) {
+    return [undefined, { _tag: "Held", tool: record.tool, owner: record.owner, remaining }]
+  }
+  const doubt = held ? "inDoubt" : record.doubt
+  const next: EffectRecord = {
+    ...record,
+    runId,
+    status: "held",
+    doubt,
+    token: record.token + 1,
+    claimId,
+    attempt: record.attempt + 1,
+    takenOver: held,
+    owner,
+    leaseEnd: now + lease,
+    fingerprint,
+    earlier: doubt === "none" ? undefined : { seenAt: record.seenAt, fingerprint: record.fingerprint },
+    updatedAt: now,
+    seenAt: now
+  }
+  return [next, claimed(next, now)]
+}
+
+/**
+ * Records the result. Repeated with the same token it answers "ok" again.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const complete = (record: EffectRecord | undefined, item: CompleteItem, now: number): Step<Fenced> => {
+  if (record === undefined || record.token !== item.token || record.status === "released") return [undefined, "lost"]
+  if (record.status === "recorded") return [undefined, "ok"]
+  return [{
+    ...record,
+    status: "recorded",
+    doubt: "none",
+    result: item.result,
+    outcome: item.outcome,
+    fingerprint: item.fingerprint,
+    earlier: undefined,
+    updatedAt: now,
+    seenAt: now
+  }, "ok"]
+}
+
+const releasedDoubt = (before: Doubt, verdict: Verdict): Doubt =>
+  verdict === "inDoubt" || before === "inDoubt" ? "inDoubt" : verdict === "tried" ? "tried" : before
+
+/**
+ * Gives the claim up with a verdict. Repeated with the same token it answers "ok" again.
+ *
+ * **Details**
+ *
+ * A failed attempt speaks for itself only: a key that was in doubt before stays in doubt, unless `cleared`.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const release = (record: EffectRecord | undefined, item: ReleaseItem, now: number): Step<Fenced> => {
+  if (record === undefined || record.token !== item.token || record.status === "recorded") return [undefined, "lost"]
+  if (record.status === "released") return [undefined, "ok"]
+  const earlier = item.cleared ? undefined : record.earlier
+  // who only looked leaves no trace: the row goes on speaking of the attempt before
+  const speaksOf = item.verdict === "clean" && earlier !== undefined
+    ? earlier
+    : { seenAt: now, fingerprint: record.fingerprint }
+  return [{
+    ...record,
+    status: "released",
+    doubt: releasedDoubt(item.cleared ? "none" : record.doubt, item.verdict),
+    takenOver: false,
+    leaseEnd: now,
+    earlier: undefined,
+    updatedAt: now,
+    ...speaksOf
+  }, "ok"]
+}
+
+/**
+ * Extends the lease. A claim whose lease ran out can still be renewed, as long as nobody took it over.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const renew = (record: EffectRecord | undefined, item: RenewItem, now: number): Step<Fenced> =>
+  record === undefined || record.token !== item.token || record.status !== "held"
+    ? [undefined, "lost"]
+    : [{ ...record, leaseEnd: now + item.lease, updatedAt: now, seenAt: now }, "ok"]
+
+/**
+ * Applies a person's verdict to a key that nobody holds, or whose holder's lease is over.
+ *
+ * **Details**
+ *
+ * `json` is the JSON text of the resolution's result; `undefined` stands for the result `undefined`. A record is never
+ * overwritten, but one without a result can be given one.
+ *
+ * @category transitions
+ * @since 0.1.0
+ */
+export const resolve = (
+  record: EffectRecord | undefined,
+  resolution: EffectResolution,
+  json: string | undefined,
+  now: number
+): Step<ResolveReply> => {
+  if (record === undefined) return [undefined, "missing"]
+  const result = resolution._tag === "Applied"
+    ? resolution.result === undefined
+      ? RecordedResult.unavailable("the key was resolved as applied, without a result")
+      : RecordedResult.fromJson(json)
+    : undefined
+  if (record.status === "recorded") {
+    return result !== undefined && !RecordedResult.isUnavailable(result) && RecordedResult.isUnavailable(record.result!)
+      ? [{ ...record, result, outcome: "resolved", updatedAt: now }, "ok"]
+      : [undefined, "recorded"]
+  }
+  if (record.status === "held" && record.leaseEnd > now) return [undefined, "held"]
+  const settled: EffectRecord = {
+    ...record,
+    // a holder that thaws after this finds its claim lost
+    token: record.token + 1,
+    takenOver: false,
+    leaseEnd: now,
+    earlier: undefined,
+    updatedAt: now
+  }
+  return result === undefined
+    ? [{ ...settled, status: "released", doubt: resolution._tag === "Unknown" ? "inDoubt" : "none" }, "ok"]
+    : [{ ...settled, status: "recorded", doubt: "none", result, outcome: "resolved" }, "ok"]
+}
+
+/**
+ * Whether retention may drop the row: held and in-doubt keys are kept for ever.
+ *
+ * @category retention
+ * @since 0.1.0
+ */
+export const isPrunable = (record: EffectRecord, before: number): boolean =>
+  record.status !== "held" && record.doubt !== "inDoubt" && record.updatedAt < before

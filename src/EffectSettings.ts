@@ -1,0 +1,121 @@
+/**
+ * Settings of reconciliation that hold for many tools at once.
+ *
+ * @since 0.1.0
+ */
+import { Context, Duration, Effect, Layer } from "effect"
+
+/**
+ * What to do with a key in doubt that nothing can check: apply again, with a warning, or fail until someone resolves it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type WhenInDoubt = "execute" | "fail"
+
+/**
+ * What to do when a key is called with another input than before: answer the record, or fail.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type OnInputChange = "replay" | "fail"
+
+/**
+ * The settings, with durations in milliseconds.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Settings {
+  /** Default: `"execute"`. */
+  readonly whenInDoubt: WhenInDoubt
+  /** Default: `"replay"`. */
+  readonly onInputChange: OnInputChange
+  /** How long a claim is kept without a sign of life, in milliseconds. Default: 30 seconds. A third of it is the heartbeat. */
+  readonly lease: number
+  /** How long to wait for another process's claim, in milliseconds. Default: 60 seconds. */
+  readonly waitFor: number
+  /** How long to wait for an answer of the store before the effect, in milliseconds. Default: 10 seconds. */
+  readonly storeTimeout: number
+  /** How long a call waits for its record to be written, in milliseconds. Default: 10 seconds. */
+  readonly recordTimeout: number
+  /** The largest result that is recorded, in UTF-8 bytes of its text. Default: 1 MiB. */
+  readonly largestResult: number
+}
+
+/**
+ * The settings as they are given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SettingsOptions {
+  readonly whenInDoubt?: WhenInDoubt | undefined
+  readonly onInputChange?: OnInputChange | undefined
+  readonly lease?: Duration.Input | undefined
+  readonly waitFor?: Duration.Input | undefined
+  readonly storeTimeout?: Duration.Input | undefined
+  readonly recordTimeout?: Duration.Input | undefined
+  readonly largestResult?: number | undefined
+}
+
+const defaults: Settings = {
+  whenInDoubt: "execute",
+  onInputChange: "replay",
+  lease: 30_000,
+  waitFor: 60_000,
+  storeTimeout: 10_000,
+  recordTimeout: 10_000,
+  largestResult: 1_048_576
+}
+
+const millis = (input: Duration.Input | undefined, otherwise: number): number =>
+  input === undefined ? otherwise : Duration.toMillis(input)
+
+/**
+ * The given settings over others.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const override = (settings: Settings, options: SettingsOptions): Settings => ({
+  whenInDoubt: options.whenInDoubt ?? settings.whenInDoubt,
+  onInputChange: options.onInputChange ?? settings.onInputChange,
+  lease: millis(options.lease, settings.lease),
+  waitFor: millis(options.waitFor, settings.waitFor),
+  storeTimeout: millis(options.storeTimeout, settings.storeTimeout),
+  recordTimeout: millis(options.recordTimeout, settings.recordTimeout),
+  largestResult: options.largestResult ?? settings.largestResult
+})
+
+const Current = Context.Reference<Settings>("chamvi-effect/EffectSettings", { defaultValue: () => defaults })
+
+/**
+ * The settings of every call in a part of the program; a tool's own settings come before them.
+ *
+ * **Example** (Effects that nobody can check are never applied again by themselves)
+ *
+ * ```ts
+ * import { applyOnce, EffectSettings, EffectStore } from "chamvi-effect"
+ * import { Effect } from "effect"
+ *
+ * const program = applyOnce({ key: "letter:7", execute: () => Effect.succeed("sent") }).pipe(
+ *   Effect.provide([EffectStore.layerMemory, EffectSettings.layer({ whenInDoubt: "fail", lease: "10 seconds" })])
+ * )
+ *
+ * await Effect.runPromise(program) // => "sent"
+ * ```
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const EffectSettings = {
+  /** The settings in force. */
+  Current,
+  /** Changes the settings given, and keeps the others. */
+  layer: (options: SettingsOptions): Layer.Layer<never> =>
+    Layer.effectContext(
+      Effect.map(Current, (settings) => Context.make(Current, override(settings, options)) as Context.Context<never>)
+    )
+} as const

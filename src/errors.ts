@@ -1,0 +1,253 @@
+/**
+ * Every way in which an effect tool's call can fail by the library's own decision.
+ *
+ * Each error is tagged, says what happened, to which key and tool, and what to do about it. Failures of a user's own
+ * hooks are never wrapped in one of these: they reach every caller as the identical value.
+ *
+ * @since 0.1.0
+ */
+import { Schema } from "effect"
+import { abbreviate } from "./internal/abbreviate.ts"
+
+const id = <Name extends string>(name: Name): `chamvi-effect/${Name}` => `chamvi-effect/${name}`
+
+/**
+ * No effect key could be computed for the call. Nothing ran.
+ *
+ * **Details**
+ *
+ * `path` names the place inside the input where the trouble is (`$.items[2].price`), or the hook (`effectKey`) whose
+ * answer is no key.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectKeyError extends Schema.TaggedError<EffectKeyError>(id("EffectKeyError"))("EffectKeyError", {
+  tool: Schema.String,
+  path: Schema.String,
+  problem: Schema.String
+}) {
+  override get message(): string {
+    return `No effect key for tool "${abbreviate(this.tool)}": ${this.problem} (at ${abbreviate(this.path)}). `
+      + `Nothing was executed. Make the input JSON, or give the tool an effectKey that returns a non-blank string.`
+  }
+}
+
+/**
+ * The key belongs to another tool. Neither tool ever gets the other's result. Nothing ran.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectKeyConflictError
+  extends Schema.TaggedError<EffectKeyConflictError>(id("EffectKeyConflictError"))("EffectKeyConflictError", {
+    key: Schema.String,
+    tool: Schema.String,
+    heldBy: Schema.String
+  })
+{
+  override get message(): string {
+    return `Tool "${abbreviate(this.tool)}" computed the effect key "${abbreviate(this.key)}", which belongs to tool `
+      + `"${abbreviate(this.heldBy)}". Nothing was executed. Put the tool's name into the key.`
+  }
+}
+
+/**
+ * The key is known with a different input, and the tool says `onInputChange: "fail"`. Nothing ran.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectInputChangedError
+  extends Schema.TaggedError<EffectInputChangedError>(id("EffectInputChangedError"))("EffectInputChangedError", {
+    key: Schema.String,
+    tool: Schema.String
+  })
+{
+  override get message(): string {
+    return `Tool "${abbreviate(this.tool)}" was called for effect key "${abbreviate(this.key)}" with another input than `
+      + `the one the key was first used with, and onInputChange is "fail". Nothing was executed. Use a key that holds `
+      + `what may differ, or onInputChange: "replay" to answer with the first result.`
+  }
+}
+
+/**
+ * Another process holds the key and did not finish within `waitFor`. Nothing ran here.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectInProgressError
+  extends Schema.TaggedError<EffectInProgressError>(id("EffectInProgressError"))("EffectInProgressError", {
+    key: Schema.String,
+    tool: Schema.String,
+    owner: Schema.String,
+    /** Milliseconds until the holder's lease ends, as the store said last. */
+    remaining: Schema.Number
+  })
+{
+  readonly isRetryable = true
+  override get message(): string {
+    return `Effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" is held by ${abbreviate(this.owner)}; `
+      + `its lease ends in ${this.remaining} ms unless it is renewed. Nothing was executed here. Call again later, or `
+      + `raise waitFor.`
+  }
+}
+
+/**
+ * An earlier attempt may or may not have applied the effect, nothing can ask the remote, and `whenInDoubt` is `"fail"`.
+ * Nothing ran.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectInDoubtError
+  extends Schema.TaggedError<EffectInDoubtError>(id("EffectInDoubtError"))("EffectInDoubtError", {
+    key: Schema.String,
+    tool: Schema.String
+  })
+{
+  override get message(): string {
+    return `Effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" is in doubt: an earlier attempt was `
+      + `cut off and may have applied the effect. Nothing was executed. Look at the remote and resolve the key `
+      + `(store.resolve with applied(result) or notApplied), or give the tool an alreadyApplied.`
+  }
+}
+
+/**
+ * An `execute` reached its own key again, alone or over a circle of keys, and would have waited for itself.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectReentrantError
+  extends Schema.TaggedError<EffectReentrantError>(id("EffectReentrantError"))("EffectReentrantError", {
+    key: Schema.String,
+    tool: Schema.String,
+    /** The keys of the circle, the outermost first. */
+    circle: Schema.Array(Schema.String)
+  })
+{
+  override get message(): string {
+    return `Tool "${abbreviate(this.tool)}" was called for effect key "${abbreviate(this.key)}" from inside its own execute `
+      + `(${this.circle.map((key) => abbreviate(key, 80)).join(" -> ")}). It would wait for itself. Give the inner call `
+      + `another key, or do not call it from there.`
+  }
+}
+
+/**
+ * The store's record of the key cannot be read: it is corrupt, was written by a newer version, or no longer decodes with
+ * the tool's `outputSchema`. It is never treated as absent. Nothing ran.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectRecordError
+  extends Schema.TaggedError<EffectRecordError>(id("EffectRecordError"))("EffectRecordError", {
+    key: Schema.String,
+    tool: Schema.String,
+    problem: Schema.String,
+    cause: Schema.optionalKey(Schema.Defect())
+  })
+{
+  override get message(): string {
+    return `The record of effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" cannot be read: `
+      + `${this.problem}. The effect was applied once and is not run again. Read it with the outputSchema it was written `
+      + `with, or remove the key if the effect may be applied anew.`
+  }
+}
+
+/**
+ * The effect was applied, but there is no result to give: it could not be encoded, was too large, or a person resolved
+ * the key without one. The effect is never run again.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectResultUnavailableError
+  extends Schema.TaggedError<EffectResultUnavailableError>(id("EffectResultUnavailableError"))(
+    "EffectResultUnavailableError",
+    { key: Schema.String, tool: Schema.String, reason: Schema.String }
+  )
+{
+  override get message(): string {
+    return `The effect of key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" was applied, but its result is `
+      + `not available: ${this.reason}. It is not applied again. Return something that the tool's outputSchema (or JSON) `
+      + `can carry, or give the tool an alreadyApplied that finds the result.`
+  }
+}
+
+/**
+ * The store failed or did not answer in time, before the effect: nothing was executed.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectStoreError
+  extends Schema.TaggedError<EffectStoreError>(id("EffectStoreError"))("EffectStoreError", {
+    operation: Schema.String,
+    problem: Schema.String,
+    key: Schema.optionalKey(Schema.String),
+    cause: Schema.optionalKey(Schema.Defect())
+  })
+{
+  readonly isRetryable = true
+  override get message(): string {
+    const key = this.key === undefined ? "" : ` for effect key "${abbreviate(this.key)}"`
+    return `The effect store could not ${this.operation}${key}: ${this.problem}. Call again when the store is back: a `
+      + `repeated call never applies an effect that is recorded.`
+  }
+}
+
+/**
+ * `allow` did not say `true` for the tool. No hook ran.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ToolNotAllowedError
+  extends Schema.TaggedError<ToolNotAllowedError>(id("ToolNotAllowedError"))("ToolNotAllowedError", {
+    tool: Schema.String,
+    cause: Schema.optionalKey(Schema.Defect())
+  })
+{
+  override get message(): string {
+    return `Tool "${abbreviate(this.tool)}" is not allowed in this run. Nothing was executed.`
+  }
+}
+
+/**
+ * What `execute` fails with when it does not know whether the effect was applied: a timeout, a connection that dropped
+ * after the request left. The key is in doubt; there is no lease to wait for.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectOutcomeUnknownError
+  extends Schema.TaggedError<EffectOutcomeUnknownError>(id("EffectOutcomeUnknownError"))("EffectOutcomeUnknownError", {
+    cause: Schema.optionalKey(Schema.Defect())
+  })
+{
+  override get message(): string {
+    return "It is not known whether the effect was applied: the remote did not answer. The next call asks "
+      + "alreadyApplied first; without one, whenInDoubt decides."
+  }
+}
+
+/**
+ * All errors that the library itself raises for a call of an effect tool.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type EffectToolError =
+  | EffectKeyError
+  | EffectKeyConflictError
+  | EffectInputChangedError
+  | EffectInProgressError
+  | EffectInDoubtError
+  | EffectReentrantError
+  | EffectRecordError
+  | EffectResultUnavailableError
+  | EffectStoreError
+  | ToolNotAllowedError
