@@ -1,0 +1,119 @@
+/**
+ * The border between the AI SDK's Promises and Effect: running an Effect for a call that has an `AbortSignal`, and making
+ * an Effect of whatever a hook answers.
+ *
+ * All Promises, `AbortSignal`s and `try`s of ranks 0 to 3 live here.
+ */
+import { Cause, Context, Effect, Option, Predicate, type Scope, Stream } from "effect"
+import { forkGently } from "./gentleInterrupt.ts"
+
+/**
+ * Runs `effect` as one call, with a Scope of its own.
+ *
+ * - An aborted `signal` runs nothing: the promise rejects with the signal's reason.
+ * - An abort during the call interrupts it where it is interruptible. The promise settles after its finalizers and its
+ *   Scope are done, and rejects with the signal's reason.
+ * - A value is never dropped: an effect that finishes although the signal is aborted resolves.
+ * - A failure rejects with the identical value, and so do defects and thrown exceptions.
+ */
+export const runCall = <R>(context: Context.Context<R>) => {
+  const fork = forkGently(context)
+  return <A, E>(effect: Effect.Effect<A, E, R | Scope.Scope>, signal?: AbortSignal): Promise<A> => {
+    if (signal?.aborted) return Promise.reject(signal.reason)
+    return new Promise((resolve, reject) => {
+      const { fiber, interrupt } = fork(Effect.scoped(Effect.interruptible(effect)) as Effect.Effect<A, E, R>)
+      fiber.addObserver((exit) => {
+        signal?.removeEventListener("abort", interrupt)
+        if (exit._tag === "Success") resolve(exit.value)
+        else reject(rejectionOf(context, exit.cause, signal))
+      })
+      if (signal === undefined || fiber.pollUnsafe() !== undefined) return
+      if (signal.aborted) interrupt()
+      else signal.addEventListener("abort", interrupt)
+    })
+  }
+}
+
+const rejectionOf = (context: Context.Context<never>, cause: Cause.Cause<unknown>, signal: AbortSignal | undefined) => {
+  if (!signal?.aborted || !Cause.hasInterrupts(cause)) return Cause.squash(cause)
+  // the reason of the abort takes the place of the interruption; a finalizer that died must not vanish with it
+  if (!Cause.hasInterruptsOnly(cause)) {
+    Effect.runForkWith(context)(Effect.logWarning("A call was aborted, and its cleanup failed", cause))
+  }
+  return signal.reason
+}
+
+/**
+ * Settles `promise` as the exit says. For the Promise-based functions of the AI SDK as seen from Effect: `make` gets a
+ * signal that aborts when the calling fiber is interrupted, and the fiber waits until the promise has settled.
+ *
+ * The reason of the abort is the `AbortSignal`'s default, or that of `foreign`, a signal of the user's.
+ */
+export const fromAbortable = <A>(
+  make: (signal: AbortSignal) => PromiseLike<A>,
+  foreign?: AbortSignal
+): Effect.Effect<A, unknown> =>
+  Effect.callback<A, unknown>((resume) => {
+    const controller = new AbortController()
+    const signal = foreign === undefined ? controller.signal : AbortSignal.any([foreign, controller.signal])
+    const settled = attempt(() => make(signal)).then(
+      (value) => resume(Effect.succeed(value)),
+      (error: unknown) => resume(Effect.fail(error))
+    )
+    return Effect.callback<void>((done) => {
+      controller.abort()
+      void settled.then(() => done(Effect.void))
+    })
+  })
+
+// an exception that is thrown before there is a promise counts as its rejection
+const attempt = async <A>(make: () => PromiseLike<A>): Promise<A> => make()
+
+/**
+ * What a hook answered, as an Effect: a value is a success, a Promise is awaited, an Effect is run, and of a `Stream` or
+ * an async iterable the last value counts (`undefined` if there is none).
+ *
+ * An exception that `evaluate` throws and a Promise that rejects are failures with the identical value. An Effect that
+ * succeeds with another Effect is a defect: the inner one would never run.
+ *
+ * What the Effect of a hook needs is not visible here: run it with the services that its types asked for.
+ */
+export const hookAnswer = (hook: string, evaluate: () => unknown): Effect.Effect<unknown, unknown> =>
+  Effect.flatMap(
+    Effect.try({ try: evaluate, catch: (thrown) => thrown }),
+    (answer) =>
+      Effect.isEffect(answer)
+        ? Effect.flatMap(answer as Effect.Effect<unknown, unknown>, (value) => settle(hook, value))
+        : settle(hook, answer)
+  )
+
+const settle = (hook: string, answer: unknown): Effect.Effect<unknown, unknown> => {
+  if (!Predicate.isObjectOrArray(answer) && typeof answer !== "function") return Effect.succeed(answer)
+  // a tagged error is an Effect too; as the value of a success it is data
+  if (Effect.isEffect(answer) && !(answer instanceof Error)) return Effect.die(nested(hook))
+  if (Stream.isStream(answer)) {
+    return Effect.andThen(Effect.logWarning(unflagged(hook)), lastOf(answer as unknown as Stream.Stream<unknown>))
+  }
+  if (isAsyncIterable(answer)) return lastOf(Stream.fromAsyncIterable(answer, (error) => error))
+  if (Predicate.isPromiseLike(answer)) {
+    return Effect.flatMap(
+      Effect.tryPromise({ try: () => answer, catch: (error) => error }),
+      (value) => settle(hook, value)
+    )
+  }
+  return Effect.succeed(answer)
+}
+
+const lastOf = (stream: Stream.Stream<unknown, unknown>): Effect.Effect<unknown, unknown> =>
+  Effect.map(Stream.runLast(stream), Option.getOrUndefined)
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  Predicate.hasProperty(value, Symbol.asyncIterator) && Predicate.isFunction(value[Symbol.asyncIterator])
+
+const nested = (hook: string) =>
+  new TypeError(
+    `${hook} answered an Effect inside of another Effect or Promise; the inner one would never run. `
+      + `Use yield*, Effect.flatMap or Effect.flatten.`
+  )
+
+const unflagged = (hook: string) => `${hook} answered a Stream without "streaming: true": only its last value counts.`
