@@ -1,0 +1,119 @@
+/**
+ * One attempt in this process to settle a key: from its claim to its record or release, for all callers that share it.
+ */
+import { type Cause, Context, Effect } from "effect"
+import { type Flags, noFlags } from "../EffectEvent.ts"
+import type { Applied } from "./Call.ts"
+
+/**
+ * `Over` says nothing about the key: the attempt was interrupted, or lost its claim, and whoever still waits starts again.
+ */
+export type Ending =
+  | { readonly _tag: "Applied"; readonly applied: Applied }
+  | { readonly _tag: "Failed"; readonly cause: Cause.Cause<unknown> }
+  | { readonly _tag: "Over" }
+
+export class Application {
+  readonly key: string
+  readonly tool: string
+  readonly fingerprint: string
+  /** The applications whose end this one's `execute` waits for. */
+  readonly waitsFor = new Set<Application>()
+  flags: Flags = noFlags
+  ending: Ending | undefined = undefined
+  /** Whether a hook may be running, so that leaving means to wait for its finalizers. */
+  running = false
+  /** Whether the last caller left: nobody joins any more. */
+  cancelled = false
+  /** Whether the claim was found taken over. */
+  lost = false
+  /** Asks the fiber to stop at its next interruptible point. */
+  interrupt: () => void = () => {}
+  private readonly observers = new Set<(ending: Ending) => void>()
+  private waiters = 0
+
+  constructor(key: string, tool: string, fingerprint: string) {
+    this.key = key
+    this.tool = tool
+    this.fingerprint = fingerprint
+  }
+
+  flag(flags: Partial<Flags>): void {
+    this.flags = { ...this.flags, ...flags }
+  }
+
+  end(ending: Ending): void {
+    this.ending = ending
+    this.observers.forEach((observer) => observer(ending))
+    this.observers.clear()
+  }
+
+  /** Waits for the end, whatever it will be, without a say in it. */
+  get ended(): Effect.Effect<Ending> {
+    return Effect.callback<Ending>((resume) => {
+      if (this.ending !== undefined) return resume(Effect.succeed(this.ending))
+      const observer = (ending: Ending) => resume(Effect.succeed(ending))
+      this.observers.add(observer)
+      return Effect.sync(() => void this.observers.delete(observer))
+    })
+  }
+
+  /**
+   * Joins those for whom the application runs. Answers how to leave them before the end, or `undefined` where it has ended
+   * already.
+   */
+  join(observer: (ending: Ending) => void): Effect.Effect<void> | undefined {
+    if (this.ending !== undefined) {
+      observer(this.ending)
+      return undefined
+    }
+    this.observers.add(observer)
+    this.waiters++
+    return Effect.suspend(() => {
+      this.observers.delete(observer)
+      return this.leave
+    })
+  }
+
+  // The last to leave stops the work and waits for its finalizers. While only a claim is pending there are none: the
+  // application gives an unwanted grant back by itself.
+  private get leave(): Effect.Effect<void> {
+    if (--this.waiters > 0 || this.ending !== undefined) return Effect.void
+    this.cancelled = true
+    this.interrupt()
+    return this.running ? Effect.asVoid(this.ended) : Effect.void
+  }
+}
+
+/**
+ * The applications in whose `execute` the current fiber runs, the outermost first.
+ */
+export const Enclosing = Context.Reference<ReadonlyArray<Application>>("chamvi-effect/reconciliation/Enclosing", {
+  defaultValue: () => []
+})
+
+/**
+ * The circle that waiting for `target` from inside `enclosing` would close, as its keys, or `undefined`.
+ */
+export const circleOf = (
+  enclosing: ReadonlyArray<Application>,
+  target: Application
+): ReadonlyArray<string> | undefined => {
+  if (enclosing.length === 0) return undefined
+  const seen = new Set<Application>()
+  const search = (at: Application, path: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
+    if (seen.has(at)) return undefined
+    seen.add(at)
+    const keys = [...path, at.key]
+    if (enclosing.includes(at)) return keys
+    for (const next of at.waitsFor) {
+      const found = search(next, keys)
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+  const found = search(target, [])
+  if (found === undefined) return undefined
+  const from = enclosing.findIndex((application) => application.key === found.at(-1))
+  return [...enclosing.slice(from).map((application) => application.key), ...found]
+}

@@ -1,0 +1,45 @@
+import type { Effect } from "effect"
+import type { Flags, Outcome } from "../EffectEvent.ts"
+import type { Settings } from "../EffectSettings.ts"
+import type { IEffectStore } from "../store/IEffectStore.ts"
+
+/**
+ * One call of one key, as the reconciliation sees it: hooks whose services are provided, and nothing of the AI SDK.
+ */
+export interface Call {
+  readonly store: IEffectStore
+  readonly key: string
+  readonly tool: string
+  readonly runId: string
+  /** SHA-256 of the canonical input, or `""` where there is none to compare. */
+  readonly fingerprint: string
+  /** The remote check. Its answer is a result, `undefined`, or an `EffectResolution`. */
+  readonly alreadyApplied: (() => Effect.Effect<unknown, unknown>) | undefined
+  readonly execute: () => Effect.Effect<unknown, unknown>
+  /** The JSON text of a result (`undefined` for the result `undefined`); fails with what is wrong with it, in words. */
+  readonly encode: (result: unknown) => Effect.Effect<string | undefined, string>
+  /** Milliseconds for which a "no" of the remote is asked again, or `undefined`. */
+  readonly settle: number | undefined
+  readonly settings: Settings
+}
+
+/**
+ * What is known of a call while it goes on; it becomes the call's event.
+ */
+export interface Report {
+  key: string
+  readonly tool: string
+  readonly runId: string
+  outcome: Outcome | undefined
+  flags: Flags
+}
+
+/**
+ * How an application ended, for everybody who waits for it. What is shared is the text of the result: each caller reads a
+ * copy of its own.
+ */
+export interface Applied {
+  /** The text of `RecordedResult`. */
+  readonly text: string
+  readonly outcome: "executed" | "recorded" | "reconciled"
+}

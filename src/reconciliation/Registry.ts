@@ -1,0 +1,53 @@
+/**
+ * What this process knows about the keys of one store: who is at which key, and which results are not written yet.
+ *
+ * It belongs to the store's object, so that everything that wraps the same store shares it.
+ */
+import { randomUUID } from "node:crypto"
+import { hostname } from "node:os"
+import type { CompleteItem, ReleaseItem } from "../EffectRecord.ts"
+import type { IEffectStore } from "../store/IEffectStore.ts"
+import type { Application } from "./Application.ts"
+import type { Heartbeats } from "./heartbeat.ts"
+
+/** A result whose effect happened and whose record the store has not confirmed. */
+export interface Unwritten {
+  readonly item: CompleteItem
+  readonly tool: string
+}
+
+// Claim ids must differ over all processes that share a store. Effect's `Random` may be seeded alike in two of them.
+const processId = randomUUID()
+let claims = 0
+
+export class Registry {
+  readonly store: IEffectStore
+  /** Names this process for people who find it in an error or in the ledger. */
+  readonly owner = `${hostname()} pid ${process.pid}`
+  readonly applications = new Map<string, Application>()
+  readonly unwritten = new Map<string, Unwritten>()
+  /** Claims that may have been granted without our seeing the reply, by key; `asking` counts the requests under way. */
+  readonly unanswered = new Map<string, { readonly claimId: string; asking: number }>()
+  /** Releases that the store has not confirmed, by key. */
+  readonly unreleased = new Map<string, ReleaseItem>()
+  readonly heartbeats = new WeakMap<object, Heartbeats>()
+
+  constructor(store: IEffectStore) {
+    this.store = store
+  }
+
+  newClaimId(): string {
+    return `${processId}-${++claims}`
+  }
+}
+
+const registries = new WeakMap<IEffectStore, Registry>()
+
+export const registryOf = (store: IEffectStore): Registry => {
+  let registry = registries.get(store)
+  if (registry === undefined) {
+    registry = new Registry(store)
+    registries.set(store, registry)
+  }
+  return registry
+}

@@ -1,0 +1,104 @@
+/**
+ * Keeps claims alive: one fiber per store and clock renews all of them, each at a third of its lease.
+ *
+ * The fiber is armed at the end of the scheduler's turn in which a claim was granted, so that an effect that ends within
+ * it costs no timer, and it stops with its last claim, so that nothing keeps a process alive.
+ */
+import { Clock, Context, Duration, Effect, Exit, type Fiber } from "effect"
+import type { IEffectStore } from "../store/IEffectStore.ts"
+import { monotonicMillis } from "./bounded.ts"
+import type { Registry } from "./Registry.ts"
+
+/** A granted claim, for as long as this process wants to keep it. */
+export interface Lease {
+  readonly key: string
+  readonly token: number
+  /** Milliseconds. */
+  readonly duration: number
+  /** When the request that last set the lease's end was sent, on the process's monotonic clock. */
+  sentAt: number
+  /** When to renew it next. */
+  dueAt: number
+  readonly onLost: () => void
+}
+
+export class Heartbeats {
+  private readonly store: IEffectStore
+  private readonly clock: Clock.Clock
+  private readonly leases = new Set<Lease>()
+  private beating: { readonly fiber: Fiber.Fiber<void>; readonly nextAt: number } | undefined
+  private armed = false
+
+  constructor(store: IEffectStore, clock: Clock.Clock) {
+    this.store = store
+    this.clock = clock
+  }
+
+  add(lease: Lease, fiber: Fiber.Fiber<unknown, unknown>): void {
+    this.leases.add(lease)
+    if (this.armed) return
+    this.armed = true
+    fiber.currentDispatcher.scheduleTask(() => {
+      this.armed = false
+      this.arm()
+    }, 0)
+  }
+
+  delete(lease: Lease): void {
+    this.leases.delete(lease)
+    if (this.leases.size > 0 || this.beating === undefined) return
+    this.beating.fiber.interruptUnsafe()
+    this.beating = undefined
+  }
+
+  private arm(): void {
+    if (this.leases.size === 0) return
+    const nextAt = Math.min(...Array.from(this.leases, (lease) => lease.dueAt))
+    if (this.beating !== undefined) {
+      if (this.beating.nextAt <= nextAt) return
+      this.beating.fiber.interruptUnsafe()
+    }
+    const wait = Duration.millis(Math.max(0, nextAt - monotonicMillis(this.clock)))
+    const context = Context.make(Clock.Clock, this.clock) as Context.Context<never>
+    const fiber = Effect.runForkWith(context)(Effect.andThen(this.clock.sleep(wait), this.beat))
+    this.beating = { fiber, nextAt }
+  }
+
+  private readonly beat: Effect.Effect<void> = Effect.suspend(() => {
+    const now = monotonicMillis(this.clock)
+    const due = Array.from(this.leases).filter((lease) => lease.dueAt <= now)
+    // a slow store must not be asked twice for the same beat
+    due.forEach((lease) => {
+      lease.dueAt = now + lease.duration / 3
+    })
+    this.beating = undefined
+    this.arm()
+    if (due.length === 0) return Effect.void
+    const items = due.map(({ duration, key, token }) => ({ key, token, lease: duration }))
+    return Effect.map(Effect.exit(Effect.suspend(() => this.store.renew(items))), (exit) => {
+      if (Exit.isSuccess(exit)) due.forEach((lease, i) => this.settle(lease, exit.value[i] === "lost", now))
+      // sooner than the next beat: two thirds of the lease are left for it
+      else due.forEach((lease) => void (lease.dueAt = Math.min(lease.dueAt, now + lease.duration / 9)))
+      if (Exit.isFailure(exit)) this.arm()
+    })
+  })
+
+  private settle(lease: Lease, lost: boolean, sentAt: number): void {
+    if (!this.leases.has(lease)) return
+    if (lost) {
+      this.delete(lease)
+      lease.onLost()
+    } else {
+      lease.sentAt = sentAt
+    }
+  }
+}
+
+export const heartbeatsOf = (registry: Registry, clock: Clock.Clock): Heartbeats => {
+  let heartbeats = registry.heartbeats.get(clock)
+  if (heartbeats === undefined) {
+    heartbeats = new Heartbeats(registry.store, clock)
+    registry.heartbeats.set(clock, heartbeats)
+  }
+  return heartbeats
+}

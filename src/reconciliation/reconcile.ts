@@ -1,0 +1,152 @@
+/**
+ * A reconciliation as its caller sees it: join what this process already does for the key, or start it.
+ */
+import { Cause, Effect, Exit, type Fiber } from "effect"
+import { type EffectEvent, noFlags, type Outcome } from "../EffectEvent.ts"
+import * as Event from "../EffectEvent.ts"
+import { EffectInputChangedError, EffectKeyConflictError, EffectReentrantError } from "../errors.ts"
+import { forkGently } from "../internal/gentleInterrupt.ts"
+import { Application, circleOf, Enclosing } from "./Application.ts"
+import { apply } from "./apply.ts"
+import type { Applied, Call, Report } from "./Call.ts"
+import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
+
+/**
+ * Settles the key for one caller, and notes in `report` how.
+ *
+ * **Details**
+ *
+ * Interrupting the caller only takes it off the application's waiters; if it was the last, the application stops at its
+ * next interruptible point, and the caller waits for its finalizers.
+ */
+export const reconcile = (call: Call, report: Report): Effect.Effect<Applied, unknown> =>
+  // All in one step of the fiber: an interruption comes before anything has begun, or finds the caller among the waiters.
+  Effect.withFiber((fiber) => Effect.callback((resume) => enter(call, report, fiber, resume)))
+
+type Resume = (effect: Effect.Effect<Applied, unknown>) => void
+
+const enter = (
+  call: Call,
+  report: Report,
+  fiber: Fiber.Fiber<unknown, unknown>,
+  resume: Resume
+): Effect.Effect<void> | void => {
+  const registry = registryOf(call.store)
+  const enclosing = fiber.getRef(Enclosing)
+  const present = registry.applications.get(call.key)
+  if (present === undefined) {
+    const unwritten = registry.unwritten.get(call.key)
+    return unwritten === undefined
+      ? share(call, report, enclosing, start(call, registry, fiber), false, resume)
+      : resume(recall(call, report, unwritten))
+  }
+  const refusal = refuse(call, report, present.tool, present.fingerprint)
+  if (refusal !== undefined) return resume(Effect.fail(refusal))
+  const circle = circleOf(enclosing, present)
+  if (circle !== undefined) {
+    return resume(Effect.fail(new EffectReentrantError({ key: call.key, tool: call.tool, circle })))
+  }
+  // What a stopping application does is not for us, but it may leave a record.
+  return present.cancelled
+    ? resume(Effect.flatMap(present.ended, () => reconcile(call, report)))
+    : share(call, report, enclosing, present, true, resume)
+}
+
+const start = (call: Call, registry: Registry, fiber: Fiber.Fiber<unknown, unknown>): Application => {
+  const application = new Application(call.key, call.tool, call.fingerprint)
+  registry.applications.set(call.key, application)
+  const { fiber: running, interrupt } = forkGently(fiber.context)(apply(application, call))
+  application.interrupt = interrupt
+  running.addObserver((exit) => {
+    registry.applications.delete(call.key)
+    application.end(Exit.isSuccess(exit) ? exit.value : { _tag: "Failed", cause: exit.cause })
+  })
+  return application
+}
+
+/** Answers a key whose record is still being written. */
+const recall = (call: Call, report: Report, unwritten: Unwritten): Effect.Effect<Applied, unknown> => {
+  const refusal = refuse(call, report, unwritten.tool, unwritten.item.fingerprint)
+  if (refusal !== undefined) return Effect.fail(refusal)
+  report.outcome = "recorded"
+  return Effect.succeed({ text: unwritten.item.result, outcome: "recorded" })
+}
+
+/** Whether the key's present owner or input keeps this call from sharing it. */
+const refuse = (call: Call, report: Report, tool: string, fingerprint: string) => {
+  if (tool !== call.tool) return new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy: tool })
+  if (call.fingerprint === "" || fingerprint === "" || fingerprint === call.fingerprint) return undefined
+  report.flags = { ...report.flags, inputChanged: true }
+  return call.settings.onInputChange === "fail"
+    ? new EffectInputChangedError({ key: call.key, tool: call.tool })
+    : undefined
+}
+
+const share = (
+  call: Call,
+  report: Report,
+  enclosing: ReadonlyArray<Application>,
+  application: Application,
+  joined: boolean,
+  resume: Resume
+): Effect.Effect<void> | void => {
+  const waiter = enclosing.at(-1)
+  const leave = application.join((ending) => {
+    waiter?.waitsFor.delete(application)
+    report.flags = merge(report.flags, application.flags)
+    switch (ending._tag) {
+      case "Applied":
+        report.outcome = joined ? "joined" : ending.applied.outcome
+        return resume(Effect.succeed(ending.applied))
+      case "Failed":
+        return resume(Effect.failCause(ending.cause))
+      case "Over":
+        return resume(reconcile(call, report))
+    }
+  })
+  if (leave === undefined) return
+  waiter?.waitsFor.add(application)
+  return Effect.suspend(() => {
+    waiter?.waitsFor.delete(application)
+    return leave
+  })
+}
+
+const merge = (a: Event.Flags, b: Event.Flags): Event.Flags =>
+  b === noFlags ? a : a === noFlags ? b : {
+    recordFailed: a.recordFailed || b.recordFailed,
+    claimLost: a.claimLost || b.claimLost,
+    inputChanged: a.inputChanged || b.inputChanged,
+    takenOver: a.takenOver || b.takenOver,
+    executedInDoubt: a.executedInDoubt || b.executedInDoubt
+  }
+
+const outcomes: { readonly [tag: string]: Outcome } = {
+  EffectInDoubtError: "inDoubt",
+  EffectInProgressError: "inProgress",
+  EffectKeyConflictError: "conflict",
+  EffectInputChangedError: "conflict",
+  ToolNotAllowedError: "refused"
+}
+
+const outcomeOf = (cause: Cause.Cause<unknown>): Outcome => {
+  if (Cause.hasInterruptsOnly(cause)) return "interrupted"
+  const failure = Cause.squash(cause)
+  const tag = failure instanceof Error ? (failure as { readonly _tag?: unknown })._tag : undefined
+  return typeof tag === "string" && Object.hasOwn(outcomes, tag) ? outcomes[tag]! : "failed"
+}
+
+/**
+ * Publishes the call's event when `call` ends, however it ends.
+ */
+export const reporting = <A, E, R>(report: Report, call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.onExit(call, (exit) => {
+    const event: EffectEvent = {
+      key: report.key,
+      tool: report.tool,
+      runId: report.runId,
+      outcome: Exit.isSuccess(exit) ? report.outcome ?? "executed" : outcomeOf(exit.cause),
+      ...report.flags
+    }
+    return Event.publish(event)
+  })

@@ -1,0 +1,55 @@
+/**
+ * Giving a claim up. A store that is out of reach gets the verdict later: until then only the claim's lease speaks for it.
+ */
+import { Duration, Effect, Schedule } from "effect"
+import type { Fenced, ReleaseItem } from "../EffectRecord.ts"
+import type { EffectStoreError } from "../errors.ts"
+import { askStore } from "./bounded.ts"
+import type { Call } from "./Call.ts"
+import { registryOf } from "./Registry.ts"
+
+const send = (call: Call, item: ReleaseItem): Effect.Effect<Fenced, EffectStoreError> =>
+  askStore("release", item.key, () => call.store.release([item]), call.settings.storeTimeout)
+
+/**
+ * Releases the claim with its verdict. It cannot fail: what the store does not take now is sent again until the lease is
+ * over, and before this process's next claim of the key.
+ */
+export const release = (call: Call, item: ReleaseItem): Effect.Effect<void> =>
+  Effect.catch(Effect.asVoid(send(call, item)), (error) => sendLater(call, item, error))
+
+const sendLater = (call: Call, item: ReleaseItem, error: EffectStoreError): Effect.Effect<void> =>
+  Effect.withFiber((fiber) => {
+    const { unreleased } = registryOf(call.store)
+    unreleased.set(item.key, item)
+    const forget = Effect.sync(() => {
+      if (unreleased.get(item.key) === item) unreleased.delete(item.key)
+    })
+    const again = Effect.suspend(() => unreleased.get(item.key) === item ? Effect.asVoid(send(call, item)) : Effect.void)
+    const untilTheLeaseIsOver = Schedule.exponential("200 millis").pipe(
+      Schedule.jittered,
+      Schedule.upTo({ duration: Duration.millis(call.settings.lease) })
+    )
+    Effect.runForkWith(fiber.context)(
+      Effect.andThen(Effect.ignore(Effect.retry(again, untilTheLeaseIsOver)), forget)
+    )
+    return Effect.logWarning(
+      `The claim of effect key "${item.key}" could not be released yet; other processes wait for its lease to end.`,
+      error
+    )
+  })
+
+/**
+ * Sends a release that is still due before the key is claimed again: its verdict is the truth about the attempt, and a
+ * claim whose fiber has ended need not be waited for.
+ */
+export const releaseFirst = (call: Call): Effect.Effect<void, EffectStoreError> =>
+  Effect.suspend(() => {
+    const { unreleased } = registryOf(call.store)
+    const item = unreleased.get(call.key)
+    return item === undefined
+      ? Effect.void
+      : Effect.map(send(call, item), () => {
+        if (unreleased.get(call.key) === item) unreleased.delete(call.key)
+      })
+  })
