@@ -11,7 +11,7 @@ export interface Run {
 }
 
 export const linesExpectedBy = (text: string): ReadonlyArray<string> =>
-  [...text.matchAll(/\/\/ => ?(.*)$/gm)].map((match) => match[1].trimEnd())
+  [...text.matchAll(/\/\/ => ?(.*)$/gm)].map((match) => match[1]!.trimEnd())
 
 /** `conditions` are those that Node resolves packages under; the promise fails if the example does. */
 export const runExample = async (file: string, cwd: string, conditions: ReadonlyArray<string>): Promise<Run> => {

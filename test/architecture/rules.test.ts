@@ -17,7 +17,7 @@ const toCome = "(to come)"
 const [built] = textOf("docs/rules.md").split(/^## Not built yet$/m)
 
 /** Rows of tables with two cells; the titles stand in backquotes. */
-const rules: ReadonlyArray<Rule> = built.split("\n").flatMap((text, index) => {
+const rules: ReadonlyArray<Rule> = built!.split("\n").flatMap((text, index) => {
   const cells = text.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim().replaceAll("\\|", "|"))
   const [rule, tests] = cells
   return cells.length !== 2 || rule === undefined || tests === undefined || rule === "Rule" || /^-+$/.test(rule)
@@ -25,7 +25,7 @@ const rules: ReadonlyArray<Rule> = built.split("\n").flatMap((text, index) => {
     : [{
       line: index + 1,
       rule,
-      titles: [...tests.matchAll(/`([^`]+)`/g)].map((match) => match[1]),
+      titles: [...tests.matchAll(/`([^`]+)`/g)].map((match) => match[1]!),
       toCome: tests.includes(toCome)
     }]
 })

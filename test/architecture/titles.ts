@@ -109,7 +109,7 @@ export const collectTitles = (): Titles => {
   const parts = helpers.flatMap((program) => [...pathsOf(program, [])])
   const matches = (path: Path, titles: ReadonlyArray<string>): boolean =>
     path.length === titles.length && path.every((pattern, index) => {
-      const match = pattern.exec(titles[index])
+      const match = pattern.exec(titles[index]!)
       return match !== null && match.slice(1).every((computed) => texts.has(computed))
     })
   return {

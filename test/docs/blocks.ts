@@ -24,8 +24,8 @@ const blocksOf = (path: string, text: string): ReadonlyArray<Block> =>
       path,
       line: before.split("\n").length + 1,
       title: `${index + 1}: ${title?.[1] ?? title?.[2] ?? "without a title"}`,
-      code: match.groups!["code"],
-      run: !/\bno-run\b/.test(match.groups!["flags"])
+      code: match.groups!["code"]!,
+      run: !/\bno-run\b/.test(match.groups!["flags"]!)
     }
   })
 
