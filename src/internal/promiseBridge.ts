@@ -10,9 +10,12 @@ import { forkGently } from "./gentleInterrupt.ts"
 /**
  * Runs `effect` as one call, with a Scope of its own.
  *
+ * The effect starts uninterruptible. What an abort may cut is marked with `Effect.interruptible`, as `hookAnswer` marks a
+ * hook: what comes after the hook (encoding its value, recording it) then never costs the value.
+ *
  * - An aborted `signal` runs nothing: the promise rejects with the signal's reason.
- * - An abort during the call interrupts it where it is interruptible. The promise settles after its finalizers and its
- *   Scope are done, and rejects with the signal's reason.
+ * - An abort during the call interrupts it at its next interruptible point. The promise settles after its finalizers and
+ *   its Scope are done, and rejects with the signal's reason.
  * - A value is never dropped: an effect that finishes although the signal is aborted resolves.
  * - A failure rejects with the identical value, and so do defects and thrown exceptions.
  */
@@ -21,7 +24,7 @@ export const runCall = <R>(context: Context.Context<R>) => {
   return <A, E>(effect: Effect.Effect<A, E, R | Scope.Scope>, signal?: AbortSignal): Promise<A> => {
     if (signal?.aborted) return Promise.reject(signal.reason)
     return new Promise((resolve, reject) => {
-      const { fiber, interrupt } = fork(Effect.scoped(Effect.interruptible(effect)) as Effect.Effect<A, E, R>)
+      const { fiber, interrupt } = fork(Effect.scoped(effect) as Effect.Effect<A, E, R>)
       fiber.addObserver((exit) => {
         signal?.removeEventListener("abort", interrupt)
         if (exit._tag === "Success") resolve(exit.value)
@@ -76,14 +79,17 @@ const attempt = async <A>(make: () => PromiseLike<A>): Promise<A> => make()
  * An exception that `evaluate` throws and a Promise that rejects are failures with the identical value. An Effect that
  * succeeds with another Effect is a defect: the inner one would never run.
  *
+ * The user's part is marked as interruptible, and nothing else: run from an uninterruptible region, a value that the hook
+ * has returned is not lost any more.
+ *
  * What the Effect of a hook needs is not visible here: run it with the services that its types asked for.
  */
 export const hookAnswer = (hook: string, evaluate: () => unknown): Effect.Effect<unknown, unknown> =>
   Effect.flatMap(
-    Effect.try({ try: evaluate, catch: (thrown) => thrown }),
+    Effect.interruptible(Effect.try({ try: evaluate, catch: (thrown) => thrown })),
     (answer) =>
       Effect.isEffect(answer)
-        ? Effect.flatMap(answer as Effect.Effect<unknown, unknown>, (value) => settle(hook, value))
+        ? Effect.flatMap(Effect.interruptible(answer as Effect.Effect<unknown, unknown>), (value) => settle(hook, value))
         : settle(hook, answer)
   )
 
@@ -97,7 +103,7 @@ const settle = (hook: string, answer: unknown): Effect.Effect<unknown, unknown> 
   if (isAsyncIterable(answer)) return lastOf(Stream.fromAsyncIterable(answer, (error) => error))
   if (Predicate.isPromiseLike(answer)) {
     return Effect.flatMap(
-      Effect.tryPromise({ try: () => answer, catch: (error) => error }),
+      Effect.interruptible(Effect.tryPromise({ try: () => answer, catch: (error) => error })),
       (value) => settle(hook, value)
     )
   }
@@ -105,7 +111,7 @@ const settle = (hook: string, answer: unknown): Effect.Effect<unknown, unknown> 
 }
 
 const lastOf = (stream: Stream.Stream<unknown, unknown>): Effect.Effect<unknown, unknown> =>
-  Effect.map(Stream.runLast(stream), Option.getOrUndefined)
+  Effect.map(Effect.interruptible(Stream.runLast(stream)), Option.getOrUndefined)
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
   Predicate.hasProperty(value, Symbol.asyncIterator) && Predicate.isFunction(value[Symbol.asyncIterator])

@@ -1,0 +1,158 @@
+/**
+ * Tools whose `execute` is an Effect.
+ *
+ * @since 0.1.0
+ */
+import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
+import { type Context, Effect } from "effect"
+import type { AnySchema, Decoded, Held } from "./ai/AnySchema.ts"
+import { type Caller, capture, type Captured, contextOf, rebindable } from "./ai/callContext.ts"
+import { type AnyToolOptions, sdkFields, type ToolCodecs, toolCodecs } from "./ai/sdkTool.ts"
+import { carryable, ToolFailure } from "./ai/ToolFailure.ts"
+import type {
+  CallOptions,
+  CommonOptions,
+  ContextOf,
+  HeldContext,
+  HeldResult,
+  HookServices,
+  JsonOrSchema,
+  ResultOf,
+  Tool
+} from "./ai/toolTypes.ts"
+import { hookAnswer, runCall } from "./internal/promiseBridge.ts"
+
+export type { Tool } from "./ai/toolTypes.ts"
+
+/**
+ * The options of `tool`: those of the AI SDK's function tools, with Effects where it has Promises.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ToolOptions<S extends AnySchema, O, E, R, OS extends AnySchema, CS extends AnySchema, SR, DR, VR, MR>
+  extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR>
+{
+  /**
+   * Does the work. It sees decoded input, may use services, may fail with anything, and is interrupted when the call is
+   * aborted. Each call has a Scope of its own.
+   */
+  readonly execute: (input: Decoded<S>, options: CallOptions<ContextOf<CS>>) => Effect.Effect<O, E, R>
+}
+
+/**
+ * Makes a tool for the AI SDK whose `execute` is an Effect.
+ *
+ * **Details**
+ *
+ * The services that the hooks need are captured where the tool is made; References, the tracer and the parent span come
+ * from the fiber of the `generateText` that calls it. An abort interrupts `execute` where it is interruptible, and the call
+ * settles when its finalizers are done.
+ *
+ * A failure, a defect and a thrown exception become a `tool-error` part that carries the identical value, and the model
+ * reads what happened: the error's tag, message and own fields, without its cause and without redacted values.
+ *
+ * The AI SDK holds JSON: with `Schema.Date` in `inputSchema`, `execute` sees a `Date`, and `toolCalls` holds a string. A
+ * result that JSON cannot carry asks for an Effect Schema as `outputSchema`.
+ *
+ * **Gotchas**
+ *
+ * `toModelOutput` stands after `execute` in the options. An inline `execute: Effect.fn(...)` beside a `toModelOutput` that
+ * reads `output` needs an `outputSchema`, or an arrow with `Effect.gen`: TypeScript does not infer through both.
+ *
+ * A Reference of your own that is set both where the tool is made and where it is called cannot be told from a service:
+ * the value from where the tool was made is used.
+ *
+ * **Example** (A tool that uses a service)
+ *
+ * ```ts
+ * import { tool } from "chamvi-effect"
+ * import { Context, Effect, Schema } from "effect"
+ *
+ * class Weather extends Context.Service<Weather, {
+ *   readonly temperature: (city: string) => Effect.Effect<number>
+ * }>()("app/Weather") {}
+ *
+ * const program = Effect.gen(function*() {
+ *   const weather = yield* tool({
+ *     description: "Get the current temperature for a city",
+ *     inputSchema: Schema.Struct({ city: Schema.String }),
+ *     execute: ({ city }) => Effect.flatMap(Weather, (service) => service.temperature(city))
+ *   })
+ *   return yield* Effect.promise(() => weather.execute({ city: "Paris" }, { toolCallId: "1", messages: [], context: {} }))
+ * }).pipe(Effect.provideService(Weather, { temperature: (city) => Effect.succeed(city.length + 10) }))
+ *
+ * await Effect.runPromise(program) // => 15
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const tool = <
+  S extends AnySchema,
+  O extends ResultOf<OS> = never,
+  E = never,
+  R = never,
+  OS extends AnySchema = AnySchema,
+  CS extends AnySchema = AnySchema,
+  SR = never,
+  DR = never,
+  VR = never,
+  MR = never
+>(
+  options: ToolOptions<S, O, E, R, OS, CS, SR, DR, VR, MR> & JsonOrSchema<NoInfer<O>, OS>
+): Effect.Effect<
+  Tool<Held<S>, HeldResult<O, OS>, HeldContext<CS>>,
+  never,
+  HookServices<R | SR | DR | VR | MR, S, OS, CS>
+> => Effect.contextWith((context: Context.Context<never>) => Effect.sync(() => makeTool(options as never, context) as never))
+
+const none: ReadonlySet<string> = new Set()
+
+const makeTool = (options: AnyToolOptions, context: Context.Context<never>): object => {
+  const captured = capture(context)
+  const codecs = toolCodecs(options, captured)
+  return {
+    ...sdkFields(options, captured, codecs, none),
+    execute: rebindable((caller) => executor(options, captured, codecs, caller))
+  }
+}
+
+const executor = (options: AnyToolOptions, captured: Captured, codecs: ToolCodecs, caller: Caller | undefined) => {
+  const bound = caller === undefined ? undefined : runCall(contextOf(captured, caller.context))
+  return (input: unknown, call: ToolExecutionOptions<unknown>): Promise<unknown> => {
+    const run = bound ?? runCall(contextOf(captured, undefined))
+    const execution = run(execute(options, codecs, input, call), call.abortSignal)
+      .catch((error: unknown) => Promise.reject(caller === undefined ? carryable(error) : new ToolFailure(error)))
+    caller?.track(execution)
+    return execution
+  }
+}
+
+const execute = Effect.fnUntraced(function*(
+  options: AnyToolOptions,
+  codecs: ToolCodecs,
+  input: unknown,
+  call: ToolExecutionOptions<unknown>
+) {
+  const decoded = yield* Effect.interruptible(codecs.input.decode(input))
+  const context = yield* Effect.interruptible(codecs.context.decode(call.context))
+  const value = yield* hookAnswer("execute", () => options.execute?.(decoded as never, { ...call, context } as never))
+  return yield* codecs.output.lifted ? codecs.output.encode(value) : checkJson(value)
+})
+
+// The AI SDK writes results with JSON.stringify, and where that throws the whole call rejects: after the work was done.
+const checkJson = (value: unknown): Effect.Effect<unknown, unknown> =>
+  typeof value !== "object" && typeof value !== "bigint" || value === null
+    ? Effect.succeed(value)
+    : Effect.try({
+      try: () => {
+        JSON.stringify(value)
+        return value
+      },
+      catch: (problem) =>
+        new TypeError(
+          `The tool's work is done, but its result is not JSON (${problem instanceof Error ? problem.message : "it cannot be written"}). `
+            + `Give the tool an Effect Schema as outputSchema.`
+        )
+    })

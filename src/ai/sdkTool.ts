@@ -1,0 +1,114 @@
+/**
+ * The AI SDK's tool object of `tool` and `defineEffectTool`, except for `execute`: schemas in their JSON form, options
+ * passed on, callbacks run as Effects.
+ */
+import type { ToolExecutionOptions, ToolResultOutput } from "@ai-sdk/provider-utils"
+import { Effect } from "effect"
+import { hookAnswer, runCall } from "../internal/promiseBridge.ts"
+import { type Caller, type Captured, contextOf, rebindable } from "./callContext.ts"
+import { contextCodec, type InputCodec, inputCodec, type OutputCodec, outputCodec } from "./codecs.ts"
+import type { AnySchema } from "./AnySchema.ts"
+
+type Options = ToolExecutionOptions<unknown>
+
+/** The options of a tool as they arrive at run time. */
+export interface AnyToolOptions {
+  readonly [name: string]: unknown
+  readonly inputSchema: AnySchema
+  readonly outputSchema?: AnySchema | undefined
+  readonly contextSchema?: AnySchema | undefined
+  readonly execute?: (input: never, options: never) => unknown
+  readonly onInputStart?: (options: never) => unknown
+  readonly onInputDelta?: (options: never) => unknown
+  readonly onInputAvailable?: (options: never) => unknown
+  readonly toModelOutput?: (options: never) => unknown
+}
+
+/** The codecs of a tool. */
+export interface ToolCodecs {
+  readonly input: InputCodec
+  readonly output: OutputCodec
+  readonly context: ReturnType<typeof contextCodec>
+}
+
+export const toolCodecs = (options: AnyToolOptions, captured: Captured): ToolCodecs => ({
+  input: inputCodec(options.inputSchema, captured.all),
+  output: outputCodec(options.outputSchema, captured.all),
+  context: contextCodec(options.contextSchema, captured.all)
+})
+
+const callbacks = ["onInputStart", "onInputDelta", "onInputAvailable"] as const
+
+/** The tool's fields, without `execute`. Names in `ours` are not options of the AI SDK and stay out of it. */
+export const sdkFields = (
+  options: AnyToolOptions,
+  captured: Captured,
+  codecs: ToolCodecs,
+  ours: ReadonlySet<string>
+): Record<string, unknown> => {
+  const fields: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined && !ours.has(name)) fields[name] = value
+  }
+  fields["inputSchema"] = codecs.input.sdkSchema
+  if (codecs.output.sdkSchema !== undefined) fields["outputSchema"] = codecs.output.sdkSchema
+  if (codecs.context.sdkSchema !== undefined) fields["contextSchema"] = codecs.context.sdkSchema
+  for (const name of callbacks) {
+    const callback = options[name]
+    if (callback !== undefined) fields[name] = notifier(name, callback, captured, codecs)
+  }
+  if (options.toModelOutput !== undefined) fields["toModelOutput"] = modelOutput(options.toModelOutput, captured, codecs)
+  return fields
+}
+
+/** Runs a callback in the fibers of the caller's `Ai`, or on its own where there is none. */
+const runCallback = (captured: Captured, caller: Caller | undefined) => {
+  const bound = caller === undefined ? undefined : runCall(contextOf(captured, caller.context))
+  return <A, E>(callback: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> => {
+    const run = bound ?? runCall(contextOf(captured, undefined))
+    return run(Effect.interruptible(caller === undefined ? callback : caller.ai.runCallback(callback)), signal)
+  }
+}
+
+const notifier = (
+  name: string,
+  callback: (options: never) => unknown,
+  captured: Captured,
+  codecs: ToolCodecs
+) =>
+  rebindable((caller) => {
+    const run = runCallback(captured, caller)
+    return (options: Options & { readonly input?: unknown }): Promise<void> => {
+      const seen = Effect.all([
+        "input" in options ? codecs.input.decode(options.input) : Effect.undefined,
+        codecs.context.decode(options.context)
+      ])
+      const notify = Effect.flatMap(seen, ([input, context]) => {
+        const decoded = { ...options, ..."input" in options ? { input } : {}, context }
+        return hookAnswer(name, () => callback(decoded as never))
+      })
+      // whatever becomes of it, the tool call goes on
+      return run(Effect.asVoid(orLog(name, notify)), options.abortSignal).catch(() => undefined)
+    }
+  })
+
+const orLog = <A, E>(name: string, effect: Effect.Effect<A, E>): Effect.Effect<A | undefined> =>
+  Effect.catchCause(effect, (cause) => Effect.as(Effect.logWarning(`A tool's ${name} failed`, cause), undefined))
+
+const modelOutput = (callback: (options: never) => unknown, captured: Captured, codecs: ToolCodecs) =>
+  rebindable((caller) => {
+    const run = runCallback(captured, caller)
+    return (options: { readonly input: unknown; readonly output: unknown }): Promise<ToolResultOutput> => {
+      const seen = Effect.all([codecs.input.decode(options.input), codecs.output.decode(options.output)])
+      const make = Effect.flatMap(seen, ([input, output]) =>
+        hookAnswer("toModelOutput", () => callback({ ...options, input, output } as never)))
+      return run(Effect.map(orLog("toModelOutput", make), (answer) => answer ?? defaultOutput(options.output)))
+        .catch(() => defaultOutput(options.output)) as Promise<ToolResultOutput>
+    }
+  })
+
+// as the AI SDK does without a toModelOutput
+const defaultOutput = (output: unknown): unknown =>
+  typeof output === "string"
+    ? { type: "text", value: output }
+    : { type: "json", value: JSON.parse(JSON.stringify(output) ?? "null") as unknown }
