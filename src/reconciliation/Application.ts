@@ -29,6 +29,7 @@ export class Application {
   lost = false
   /** Asks the fiber to stop at its next interruptible point. */
   interrupt: () => void = () => {}
+  private controller: AbortController | undefined = undefined
   private readonly observers = new Set<(ending: Ending) => void>()
   private waiters = 0
 
@@ -40,6 +41,22 @@ export class Application {
 
   flag(flags: Partial<Flags>): void {
     this.flags = { ...this.flags, ...flags }
+  }
+
+  /** Aborts when the application is asked to stop: for hooks that are no Effects. */
+  get signal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController()
+      if (this.cancelled || this.lost) this.controller.abort()
+    }
+    return this.controller.signal
+  }
+
+  /** Asks the application to stop, since nobody waits for it any more, or its claim is lost. */
+  stop(why: "cancelled" | "lost"): void {
+    this[why] = true
+    this.controller?.abort()
+    this.interrupt()
   }
 
   end(ending: Ending): void {
@@ -79,8 +96,7 @@ export class Application {
   // application gives an unwanted grant back by itself.
   private get leave(): Effect.Effect<void> {
     if (--this.waiters > 0 || this.ending !== undefined) return Effect.void
-    this.cancelled = true
-    this.interrupt()
+    this.stop("cancelled")
     return this.running ? Effect.asVoid(this.ended) : Effect.void
   }
 }

@@ -44,9 +44,8 @@ const settle = Effect.fnUntraced(function*(application: Application, call: Call)
     sentAt,
     dueAt: sentAt + call.settings.lease / 3,
     onLost: () => {
-      application.lost = true
       application.flag({ claimLost: true })
-      application.interrupt()
+      application.stop("lost")
     }
   }
   application.running = true

@@ -1,0 +1,131 @@
+/**
+ * One call of an effect tool, from the JSON that the AI SDK passes in to the JSON that it gets back.
+ */
+import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
+import { Cause, Duration, Effect, Predicate, Result } from "effect"
+import { checkKey, defaultKey, fingerprint } from "../EffectKey.ts"
+import { noFlags } from "../EffectEvent.ts"
+import { EffectSettings, override, type SettingsOptions } from "../EffectSettings.ts"
+import { EffectRecordError, ToolNotAllowedError } from "../errors.ts"
+import { hookAnswer } from "../internal/promiseBridge.ts"
+import { Enclosing } from "../reconciliation/Application.ts"
+import type { Call, Report } from "../reconciliation/Call.ts"
+import { reconcile, reporting } from "../reconciliation/reconcile.ts"
+import { jsonCodec, readJson } from "../reconciliation/resultCodec.ts"
+import type { IEffectStore } from "../store/IEffectStore.ts"
+import type { ToolContext } from "../ToolContext.ts"
+import type { EffectToolDefinition } from "./effectToolDefinition.ts"
+import { hookContext } from "./hookContext.ts"
+
+/**
+ * Who may run a tool: anything but `true` refuses the call, and so does a failure.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Allow = (toolName: string) => boolean | PromiseLike<boolean> | Effect.Effect<boolean, unknown>
+
+/** An effect tool under its name in a run. */
+export interface BoundTool {
+  readonly name: string
+  readonly definition: EffectToolDefinition
+  readonly ctx: ToolContext["Service"]
+  readonly store: IEffectStore
+  readonly allow: Allow | undefined
+}
+
+/** The settings of a tool, to put over those in force. */
+const settingsOf = ({ lease, onInputChange, waitFor, whenInDoubt }: EffectToolDefinition): SettingsOptions | undefined =>
+  lease === undefined && onInputChange === undefined && waitFor === undefined && whenInDoubt === undefined
+    ? undefined
+    : { lease, onInputChange, waitFor, whenInDoubt }
+
+/**
+ * The reconciled `execute` of a tool. The Effect that it answers runs with the services of the tool and the References of
+ * the caller.
+ */
+export const reconciledCall = (tool: BoundTool) => {
+  const { allow, ctx, definition, name, store } = tool
+  const { alreadyApplied, codecs, effectKey, execute } = definition
+  const settings = settingsOf(definition)
+  const settle = definition.settle === undefined ? undefined : Duration.toMillis(definition.settle)
+  const { encode: toJson, decode } = codecs.output
+  const encode: Call["encode"] = codecs.output.lifted
+    ? (result) =>
+      Effect.flatMap(Effect.mapError(toJson(result), (error) => error.message), (json) => jsonCodec.encode(json))
+    : jsonCodec.encode
+
+  const run = Effect.fnUntraced(function*(report: Report, raw: unknown, options: ToolExecutionOptions<unknown>) {
+    if (allow !== undefined) yield* checkAllowed(name, allow)
+    const input = yield* codecs.input.decode(raw)
+    const context = hookContext(ctx, yield* codecs.context.decode(options.context))
+    const print = fingerprint(name, yield* codecs.input.encode(input))
+    const seen = { ...options, context }
+    const key = effectKey === undefined
+      ? defaultKey(ctx.run.runId, name, yield* Effect.fromResult(print))
+      : yield* Effect.flatMap(
+        hookAnswer("effectKey", () => effectKey(input, context, seen)),
+        (answer) => checkKey(name, answer)
+      )
+    report.key = key
+    const current = yield* EffectSettings.Current
+    const { text } = yield* reconcile({
+      store,
+      key,
+      tool: name,
+      runId: ctx.run.runId,
+      // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
+      fingerprint: Result.getOrElse(print, () => ""),
+      alreadyApplied: alreadyApplied && (() => hookAnswer("alreadyApplied", () => alreadyApplied(key, input, context))),
+      execute: () => applying((signal) => execute(input, withSignal({ ...seen, effectKey: key }, signal))),
+      encode,
+      settle,
+      settings: settings === undefined ? current : override(current, settings)
+    }, report)
+    const json = yield* readJson(key, name, text)
+    if (codecs.output.lifted) {
+      yield* Effect.mapError(decode(json), (cause) =>
+        new EffectRecordError({ key, tool: name, problem: `its result does not decode: ${cause.message}`, cause }))
+    }
+    return json
+  })
+
+  return (raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
+    Effect.suspend(() => {
+      const report: Report = { key: "", tool: name, runId: ctx.run.runId, outcome: undefined, flags: noFlags }
+      return reporting(report, run(report, raw, options))
+    })
+}
+
+const checkAllowed = (tool: string, allow: Allow): Effect.Effect<void, ToolNotAllowedError> =>
+  Effect.matchCauseEffect(hookAnswer("allow", () => allow(tool)), {
+    onSuccess: (answer) => answer === true ? Effect.void : Effect.fail(new ToolNotAllowedError({ tool })),
+    onFailure: (cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.fail(new ToolNotAllowedError({ tool, cause: Cause.squash(cause) }))
+  })
+
+/**
+ * Runs `execute` with the signal of the application: one caller's abort must not stop what others wait for.
+ *
+ * A Promise cannot be interrupted, and its effect may still come. So the key is held until the Promise settles: the signal
+ * tells it to hurry, its value counts, and a rejection after that says nothing about the effect.
+ */
+const applying = (execute: (signal: () => AbortSignal) => unknown): Effect.Effect<unknown, unknown> =>
+  Effect.withFiber((fiber) => {
+    const application = fiber.getRef(Enclosing).at(-1)!
+    const settled = (promise: PromiseLike<unknown>) =>
+      Effect.uninterruptible(Effect.catch(
+        Effect.tryPromise({ try: () => promise, catch: (error) => error }),
+        (error) => application.signal.aborted ? Effect.interrupt : Effect.fail(error)
+      ))
+    return hookAnswer("execute", () => {
+      const answer = execute(() => application.signal)
+      return Predicate.isPromiseLike(answer) ? settled(answer) : answer
+    })
+  })
+
+// A getter, since an AbortController costs more than most calls need.
+const withSignal = (options: object, signal: () => AbortSignal): object =>
+  Object.defineProperty(options, "abortSignal", { get: signal, enumerable: true, configurable: true })
