@@ -20,7 +20,10 @@ import {
   Tracer
 } from "effect"
 import type { Ai } from "../Ai.ts"
+import { EffectEvent } from "../EffectEvent.ts"
+import { EffectSettings } from "../EffectSettings.ts"
 import { copyTool, hideOnTool } from "../internal/toolCopy.ts"
+import { Enclosing } from "../reconciliation/Application.ts"
 
 /** Who calls: the fiber's context, and what a `generateText` keeps for its call. */
 export interface Caller {
@@ -33,6 +36,9 @@ export interface Caller {
 // What is never captured, because it belongs to the moment of the call. A Reference of the user's own that is set both
 // where the tool is made and where it is called cannot be told from a service, and the captured value is used.
 const ofTheMoment: ReadonlyArray<Context.Service.Any> = [
+  EffectSettings.Current,
+  EffectEvent.Listener,
+  Enclosing,
   ...Object.values(References).filter((value) => Context.isKey(value)),
   Clock.Clock,
   ConfigProvider.ConfigProvider,

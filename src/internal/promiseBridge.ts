@@ -5,7 +5,7 @@
  * All Promises, `AbortSignal`s and `try`s of ranks 0 to 3 live here.
  */
 import { Cause, Context, Effect, Option, Predicate, type Scope, Stream } from "effect"
-import { forkGently } from "./gentleInterrupt.ts"
+import { forkGently, type GentleFiber } from "./gentleInterrupt.ts"
 
 /**
  * Runs `effect` as one call, with a Scope of its own.
@@ -21,7 +21,11 @@ import { forkGently } from "./gentleInterrupt.ts"
  */
 export const runCall = <R>(context: Context.Context<R>) => {
   const fork = forkGently(context)
-  return <A, E>(effect: Effect.Effect<A, E, R | Scope.Scope>, signal?: AbortSignal): Promise<A> => {
+  return <A, E>(
+    effect: Effect.Effect<A, E, R | Scope.Scope>,
+    signal?: AbortSignal,
+    started?: (call: GentleFiber<A, E>) => void
+  ): Promise<A> => {
     if (signal?.aborted) return Promise.reject(signal.reason)
     return new Promise((resolve, reject) => {
       const { fiber, interrupt } = fork(Effect.scoped(effect) as Effect.Effect<A, E, R>)
@@ -47,25 +51,28 @@ const rejectionOf = (context: Context.Context<never>, cause: Cause.Cause<unknown
 }
 
 /**
- * Settles `promise` as the exit says. For the Promise-based functions of the AI SDK as seen from Effect: `make` gets a
- * signal that aborts when the calling fiber is interrupted, and the fiber waits until the promise has settled.
+ * A Promise-based call of the AI SDK as an Effect. `make` gets a signal that aborts when the calling fiber is interrupted,
+ * or when `foreign` does.
  *
- * The reason of the abort is the `AbortSignal`'s default, or that of `foreign`, a signal of the user's.
+ * An interrupt is done when `drained` is: the work that the call has started has then ended. The promise itself is not
+ * waited for, since a model that ignores its signal would hold up the interrupt for as long as it likes.
  */
 export const fromAbortable = <A>(
   make: (signal: AbortSignal) => PromiseLike<A>,
-  foreign?: AbortSignal
+  options: { readonly foreign: AbortSignal | undefined; readonly drained: () => Promise<unknown> }
 ): Effect.Effect<A, unknown> =>
   Effect.callback<A, unknown>((resume) => {
     const controller = new AbortController()
-    const signal = foreign === undefined ? controller.signal : AbortSignal.any([foreign, controller.signal])
-    const settled = attempt(() => make(signal)).then(
+    const signal = options.foreign === undefined
+      ? controller.signal
+      : AbortSignal.any([options.foreign, controller.signal])
+    attempt(() => make(signal)).then(
       (value) => resume(Effect.succeed(value)),
       (error: unknown) => resume(Effect.fail(error))
     )
-    return Effect.callback<void>((done) => {
+    return Effect.promise(() => {
       controller.abort()
-      void settled.then(() => done(Effect.void))
+      return options.drained()
     })
   })
 
