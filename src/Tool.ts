@@ -122,10 +122,9 @@ const executor = (options: AnyToolOptions, captured: Captured, codecs: ToolCodec
   const bound = caller === undefined ? undefined : runCall(contextOf(captured, caller.context))
   return (input: unknown, call: ToolExecutionOptions<unknown>): Promise<unknown> => {
     const run = bound ?? runCall(contextOf(captured, undefined))
-    const execution = run(execute(options, codecs, input, call), call.abortSignal)
+    const start = () => run(execute(options, codecs, input, call), call.abortSignal)
+    return (caller === undefined ? start() : caller.track(start))
       .catch((error: unknown) => Promise.reject(caller === undefined ? carryable(error) : new ToolFailure(error)))
-    caller?.track(execution)
-    return execution
   }
 }
 

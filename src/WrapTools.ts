@@ -26,8 +26,8 @@ export type { Allow } from "./ai/reconciledCall.ts"
 export interface BindOptions {
   /** The context of the fiber that calls: it may hold an `EffectStore` and a `ToolContext`. */
   readonly context: Context.Context<never>
-  /** Hears of every execution, so that none outlives the call. */
-  readonly track: (execution: Promise<unknown>) => void
+  /** Starts an execution and keeps an eye on it, so that none outlives the call. */
+  readonly track: <A>(start: () => Promise<A>) => Promise<A>
   /** Makes what an execution rejects with, out of the value that it failed with. */
   readonly rejection: (failure: unknown) => unknown
 }
@@ -86,10 +86,8 @@ const executor = (
     // a call from inside an Effect belongs to that fiber; one that the AI SDK makes, to the fiber that wrapped
     const caller = Fiber.getCurrent()
     const run = caller === undefined ? bound : runIn(caller.context)
-    const execution = run(call(input, callOptions), callOptions.abortSignal, started)
+    return track(() => run(call(input, callOptions), callOptions.abortSignal, started))
       .catch((error: unknown) => Promise.reject(stopped.aborted ? stopped.reason : rejection(error)))
-    track(execution)
-    return execution
   }
 }
 
@@ -142,7 +140,7 @@ export const wrapToolsForRun = <T extends Tools>(
   allow?: Allow
 ): Effect.Effect<T, never, Scope.Scope> =>
   Effect.contextWith((context: Context.Context<never>) =>
-    bind(tools, { context, ctx, store, allow, track: () => {}, rejection: carryable })
+    bind(tools, { context, ctx, store, allow, track: (start) => start(), rejection: carryable })
   )
 
 /**

@@ -31,8 +31,15 @@ export type Decoded<S> = S extends Schema.Constraint ? S["Type"] : S extends Fle
  */
 export type Held<S> = S extends Schema.Constraint ? JsonForm<S["Encoded"]> : S extends FlexibleSchema<infer T> ? T : never
 
+/** Whether a schema option was left out: its type parameter is then its default, everything. */
+export type Absent<S> = AnySchema extends S ? true : false
+
 /** The services that decoding needs. */
-export type DecodingServices<S> = S extends Schema.Constraint ? S["DecodingServices"] : never
+export type DecodingServices<S> = Absent<S> extends true ? never
+  : S extends Schema.Constraint ? S["DecodingServices"]
+  : never
 
 /** The services that encoding needs. */
-export type EncodingServices<S> = S extends Schema.Constraint ? S["EncodingServices"] : never
+export type EncodingServices<S> = Absent<S> extends true ? never
+  : S extends Schema.Constraint ? S["EncodingServices"]
+  : never

@@ -29,8 +29,8 @@ import { Enclosing } from "../reconciliation/Application.ts"
 export interface Caller {
   readonly context: Context.Context<never>
   readonly ai: Ai["Service"]
-  /** Hears of every execution, so that none outlives the call. */
-  readonly track: (execution: Promise<unknown>) => void
+  /** Starts an execution and keeps an eye on it, so that none outlives the call. */
+  readonly track: <A>(start: () => Promise<A>) => Promise<A>
 }
 
 // What is never captured, because it belongs to the moment of the call. A Reference of the user's own that is set both

@@ -17,17 +17,17 @@ import type {
   ToolResultOutput
 } from "@ai-sdk/provider-utils"
 import type { Effect, Schema, Scope } from "effect"
-import type { AnySchema, Decoded, DecodingServices, EncodingServices, Held } from "./AnySchema.ts"
+import type { Absent, AnySchema, Decoded, DecodingServices, EncodingServices, Held } from "./AnySchema.ts"
 import type { IsJson } from "./jsonForm.ts"
-
-/** Whether a schema option was left out. */
-export type Absent<S> = AnySchema extends S ? true : false
 
 /** What an `outputSchema` allows as a result. */
 export type ResultOf<OS> = Absent<OS> extends true ? unknown : Decoded<OS>
 
-/** What the AI SDK holds as the result of a tool. */
-export type HeldResult<O, OS> = Absent<OS> extends true ? O : Held<OS>
+/**
+ * What the AI SDK holds as the result of a tool. (A tool that never succeeds has no result, and the SDK takes `never` for a
+ * tool without `execute`.)
+ */
+export type HeldResult<O, OS> = Absent<OS> extends true ? [O] extends [never] ? undefined : O : Held<OS>
 
 /** What hooks see of the tool's own context: the decoded side of its `contextSchema`. */
 export type ContextOf<CS> = Absent<CS> extends true ? Record<string, unknown> : Decoded<CS>

@@ -1,0 +1,264 @@
+/**
+ * Tools whose side effect applies at most once per effect key.
+ *
+ * @since 0.1.0
+ */
+import { asSchema, type FlexibleSchema } from "@ai-sdk/provider-utils"
+import { type Context, type Duration, Effect, Predicate, type Scope } from "effect"
+import type { AnySchema, Decoded, DecodingServices, EncodingServices, Held } from "./ai/AnySchema.ts"
+import { capture } from "./ai/callContext.ts"
+import { type EffectToolDefinition, hideDefinition } from "./ai/effectToolDefinition.ts"
+import { type AnyToolOptions, sdkFields, toolCodecs } from "./ai/sdkTool.ts"
+import type {
+  CallOptions,
+  CommonOptions,
+  ContextOf,
+  HeldContext,
+  HeldResult,
+  JsonOrSchema,
+  ResultOf,
+  Tool
+} from "./ai/toolTypes.ts"
+import type { EffectResolution } from "./EffectResolution.ts"
+import type { OnInputChange, WhenInDoubt } from "./EffectSettings.ts"
+import { ToolContext } from "./ToolContext.ts"
+
+export { isEffectTool } from "./ai/effectToolDefinition.ts"
+
+declare const EffectToolTypeId: unique symbol
+
+/**
+ * A tool whose calls are reconciled: `generateText` asks for an `EffectStore` and a `ToolContext` when one is among its
+ * tools, and plain `ai` runs it through `wrapToolsForRun` only.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EffectTool<I, O, C = Record<string, unknown>> extends Tool<I, O, C> {
+  readonly [EffectToolTypeId]: true
+}
+
+/**
+ * What the hooks of an effect tool get as `ctx`, and `execute` as `options.context`: the tool's own validated context, with
+ * the run above it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type EffectToolContext<C> = Omit<C, keyof ToolContext["Service"]> & ToolContext["Service"]
+
+type Ctx<CS> = Context_<ContextOf<CS>>
+// without a schema nothing is known of the tool's own context, and the index signature would swallow misspelt members
+type Context_<C> = string extends keyof C ? ToolContext["Service"] : EffectToolContext<C>
+
+/** What `alreadyApplied` may answer. Until the result's type is known, anything. */
+type Answer<O> = [O] extends [never] ? unknown : O | undefined | EffectResolution<O>
+
+/** `run`, `state` and `artifacts` are the run's. */
+type Unreserved<CS> = ContextOf<CS> extends infer C
+  ? string extends keyof C ? unknown
+  : [Extract<keyof C, "run" | "state" | "artifacts">] extends [never] ? unknown
+  : { readonly contextSchema: { readonly "run, state and artifacts are reserved names in a contextSchema": never } }
+  : unknown
+
+/**
+ * The options of `defineEffectTool`: those of `tool`, the two hooks, and settings.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EffectToolOptions<
+  S extends AnySchema,
+  O,
+  E,
+  R,
+  OS extends AnySchema,
+  CS extends AnySchema,
+  KR,
+  AR,
+  SR,
+  DR,
+  VR,
+  MR
+> extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR> {
+  /**
+   * The effect key of a call: what the side effect is about, for example `${ctx.run.runId}:comment:${issue}`. Calls with
+   * one key are one effect. Default: the run, the tool and a hash of the whole input.
+   */
+  readonly effectKey?:
+    | ((input: Decoded<S>, ctx: Ctx<CS>, options: CallOptions<Ctx<CS>>) => string | Effect.Effect<string, unknown, KR>)
+    | undefined
+  /**
+   * Asks the remote whether the effect of `key` was applied already: its result, `undefined` for no, or an
+   * `EffectResolution`. It is asked before `execute`, whenever nothing is recorded.
+   */
+  readonly alreadyApplied?:
+    | ((key: string, input: Decoded<S>, ctx: Ctx<CS>) =>
+      | NoInfer<Answer<O>>
+      | PromiseLike<NoInfer<Answer<O>>>
+      | Effect.Effect<NoInfer<Answer<O>>, unknown, AR>)
+    | undefined
+  /**
+   * Applies the effect. `options.effectKey` is the key, for an `Idempotency-Key` header or a marker in what it writes.
+   *
+   * It fails plainly only where nothing was applied, and with `EffectOutcomeUnknownError` where it does not know.
+   */
+  readonly execute: (
+    input: Decoded<S>,
+    options: CallOptions<Ctx<CS>> & { readonly effectKey: string }
+  ) => Effect.Effect<O, E, R>
+  /** What to do with a key in doubt that nothing can check. Default: that of `EffectSettings`. */
+  readonly whenInDoubt?: WhenInDoubt | undefined
+  /** What to do when the key is called with another input. Default: that of `EffectSettings`. */
+  readonly onInputChange?: OnInputChange | undefined
+  /** How long a remote may lag behind its own writes: a "no" of `alreadyApplied` is believed after this long. */
+  readonly settle?: Duration.Input | undefined
+  /** How long a claim is kept without a sign of life of its holder. Default: that of `EffectSettings`. */
+  readonly lease?: Duration.Input | undefined
+  /** How long to wait for another process that holds the key. Default: that of `EffectSettings`. */
+  readonly waitFor?: Duration.Input | undefined
+}
+
+/**
+ * Defines a tool whose side effect applies at most once per effect key, over retries, parallel calls, crashes and
+ * several processes.
+ *
+ * **Details**
+ *
+ * Each call answers the recorded result; else what `alreadyApplied` finds; else it executes and records. The services of
+ * the hooks are captured here; `ToolContext` and the Scope of a call are the call's own.
+ *
+ * **Gotchas**
+ *
+ * Handed to plain `ai` as it is, the tool fails its calls: wrap the tools with `wrapToolsForRun` first.
+ *
+ * `alreadyApplied` with literal results: an arrow without parameters that answers a plain literal is read as `string`; give
+ * it a parameter, or `as const`.
+ *
+ * **Example** (A comment that is posted once per run and issue)
+ *
+ * ```ts
+ * import { Ai, defineEffectTool, effectMarker, isEffectTool } from "chamvi-effect"
+ * import { Context, Effect, Schema } from "effect"
+ *
+ * class GitHub extends Context.Service<GitHub, {
+ *   readonly postComment: (issue: number, body: string) => Effect.Effect<{ readonly id: number }>
+ *   readonly findComment: (issue: number, text: string) => Effect.Effect<{ readonly id: number } | undefined>
+ * }>()("app/GitHub") {}
+ *
+ * const comment = defineEffectTool({
+ *   description: "Posts a comment on the issue.",
+ *   inputSchema: Schema.Struct({ issue: Schema.Int, body: Schema.String }),
+ *   effectKey: ({ issue }, ctx) => `${ctx.run.runId}:comment:${issue}`,
+ *   alreadyApplied: (key, { issue }) =>
+ *     Effect.flatMap(GitHub, (github) => github.findComment(issue, effectMarker(key))),
+ *   execute: ({ issue, body }, { effectKey }) =>
+ *     Effect.flatMap(GitHub, (github) => github.postComment(issue, `${body}\n${effectMarker(effectKey)}`))
+ * })
+ *
+ * const github = { postComment: () => Effect.succeed({ id: 1 }), findComment: () => Effect.succeed(undefined) }
+ *
+ * await Effect.runPromise(Effect.map(Effect.provideService(comment, GitHub, github), isEffectTool)) // => true
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const defineEffectTool = <
+  S extends AnySchema,
+  O extends ResultOf<OS> = never,
+  E = never,
+  R = never,
+  OS extends AnySchema = AnySchema,
+  CS extends AnySchema = AnySchema,
+  KR = never,
+  AR = never,
+  SR = never,
+  DR = never,
+  VR = never,
+  MR = never
+>(
+  options:
+    & EffectToolOptions<S, O, E, R, OS, CS, KR, AR, SR, DR, VR, MR>
+    & JsonOrSchema<NoInfer<O>, OS>
+    & Unreserved<NoInfer<CS>>
+): Effect.Effect<
+  EffectTool<Held<S>, HeldResult<O, OS>, HeldContext<CS>>,
+  never,
+  Exclude<
+    | R
+    | KR
+    | AR
+    | SR
+    | DR
+    | VR
+    | MR
+    | DecodingServices<S>
+    | EncodingServices<S>
+    | DecodingServices<OS>
+    | EncodingServices<OS>
+    | DecodingServices<CS>,
+    Scope.Scope | ToolContext
+  >
+> =>
+  Effect.contextWith((context: Context.Context<never>) =>
+    Effect.sync(() => makeEffectTool(options as unknown as RawOptions, context) as never)
+  )
+
+type RawOptions = AnyToolOptions & Partial<Omit<EffectToolDefinition, "captured" | "codecs">>
+
+/** The options that the AI SDK does not know. */
+const ours: ReadonlySet<string> = new Set([
+  "execute",
+  "effectKey",
+  "alreadyApplied",
+  "whenInDoubt",
+  "onInputChange",
+  "settle",
+  "lease",
+  "waitFor"
+])
+
+const makeEffectTool = (options: RawOptions, context: Context.Context<never>): object => {
+  if (typeof options.execute !== "function") {
+    throw new TypeError("defineEffectTool needs an execute: without one there is no effect to apply. Use tool instead.")
+  }
+  const captured = capture(context, ToolContext)
+  const codecs = toolCodecs(options, captured)
+  checkReserved(codecs.context.sdkSchema)
+  return hideDefinition({ ...sdkFields(options, captured, codecs, ours), execute: refuse() }, {
+    execute: options.execute as EffectToolDefinition["execute"],
+    effectKey: options.effectKey,
+    alreadyApplied: options.alreadyApplied,
+    whenInDoubt: options.whenInDoubt,
+    onInputChange: options.onInputChange,
+    settle: options.settle,
+    lease: options.lease,
+    waitFor: options.waitFor,
+    captured,
+    codecs
+  })
+}
+
+const reserved = ["run", "state", "artifacts"]
+
+const checkReserved = (schema: FlexibleSchema<unknown> | undefined): void => {
+  // a schema that is still being loaded is not waited for: the run's members beat the tool's own anyway
+  const described = schema === undefined ? undefined : asSchema(schema).jsonSchema
+  if (!Predicate.hasProperty(described, "properties") || !Predicate.isObject(described.properties)) return
+  const taken = reserved.filter((name) => Object.hasOwn(described.properties as object, name))
+  if (taken.length === 0) return
+  throw new TypeError(
+    `The contextSchema of an effect tool has the reserved ${taken.length === 1 ? "name" : "names"} ${taken.join(", ")}: `
+      + "run, state and artifacts are the run's own. Rename them in the schema."
+  )
+}
+
+// Each tool has a function of its own, since its definition hangs on it.
+const refuse = () => (): Promise<never> =>
+  Promise.reject(
+    new Error(
+      "An effect tool was called without reconciliation, and nothing was executed. Call it through generateText of "
+        + "chamvi-effect, or wrap the tools with wrapToolsForRun before they are given to ai."
+    )
+  )

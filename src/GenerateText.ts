@@ -1,0 +1,160 @@
+/**
+ * `generateText` of the AI SDK as an Effect.
+ *
+ * @since 0.1.0
+ */
+import * as ai from "ai"
+import { type Context, Effect } from "effect"
+import { Ai } from "./Ai.ts"
+import { bindCall } from "./ai/bindCall.ts"
+import type {
+  BaseOptions,
+  CallServices,
+  GenerateTextSdkOptions,
+  NoUnknownOptions,
+  RunContext,
+  SomeOutput
+} from "./ai/callTypes.ts"
+import { originalOf, restoreParts } from "./ai/ToolFailure.ts"
+import { AiError } from "./AiError.ts"
+
+/**
+ * Generates a text, and calls tools on the way: the AI SDK's `generateText`, with its options and its result.
+ *
+ * **Details**
+ *
+ * Interrupting the Effect aborts the call, interrupts the tools that run, and waits until their finalizers are done. An
+ * `abortSignal` of your own works beside it, and makes the Effect fail with an `AiError` whose reason is `"Aborted"`. All
+ * failures of the call are `AiError`s.
+ *
+ * A tool that fails does not make the call fail: the failure becomes a `tool-error` part that carries the identical value,
+ * and with more steps (`stopWhen`) the model reads what happened and goes on. With the default `stopWhen` there is one
+ * step, and the text is what the model wrote beside its tool calls.
+ *
+ * Where `tools` holds an effect tool, the Effect needs an `EffectStore` and a `ToolContext`, and its calls are reconciled.
+ *
+ * **Gotchas**
+ *
+ * With tools typed as a loose `ToolSet` the compiler cannot see an effect tool: its calls then fail with a clear error where
+ * there is no `EffectStore`.
+ *
+ * The result's fields are getters: a spread of it keeps only a few.
+ *
+ * **Example** (A call with a tool)
+ *
+ * ```ts
+ * import { Ai, generateText, tool } from "chamvi-effect"
+ * import { isStepCount } from "ai"
+ * import { MockLanguageModelV4 } from "ai/test"
+ * import { Effect, Schema } from "effect"
+ *
+ * const usage = {
+ *   inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+ *   outputTokens: { total: 1, text: 1, reasoning: undefined }
+ * }
+ * const model = new MockLanguageModelV4({
+ *   doGenerate: [
+ *     {
+ *       content: [{ type: "tool-call", toolCallId: "1", toolName: "add", input: `{"a":1,"b":2}` }],
+ *       finishReason: { unified: "tool-calls", raw: undefined },
+ *       usage,
+ *       warnings: []
+ *     },
+ *     {
+ *       content: [{ type: "text", text: "It is 3." }],
+ *       finishReason: { unified: "stop", raw: undefined },
+ *       usage,
+ *       warnings: []
+ *     }
+ *   ]
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const add = yield* tool({
+ *     inputSchema: Schema.Struct({ a: Schema.Finite, b: Schema.Finite }),
+ *     execute: ({ a, b }) => Effect.succeed(a + b)
+ *   })
+ *   const result = yield* generateText({ model, prompt: "1 + 2?", tools: { add }, stopWhen: isStepCount(2) })
+ *   return [result.toolResults.length, result.steps.length, result.text]
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(program, Ai.layer)) // => [1, 2, "It is 3."]
+ * ```
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const generateText = <
+  TOOLS extends ai.ToolSet = {},
+  RC extends RunContext = RunContext,
+  OUT extends SomeOutput = ai.OutputInterface<string, string>,
+  O extends BaseOptions<GenerateTextSdkOptions<TOOLS, RC, OUT>> = BaseOptions<GenerateTextSdkOptions<TOOLS, RC, OUT>>
+>(
+  options:
+    & O
+    & ai.Prompt
+    & {
+      readonly model?: ai.LanguageModel
+      readonly tools?: TOOLS
+      readonly runtimeContext?: RC
+      readonly output?: OUT
+    }
+    & Pick<GenerateTextSdkOptions<TOOLS, RC, OUT>, "toolsContext">
+    & NoUnknownOptions<O, GenerateTextSdkOptions<TOOLS, RC, OUT>>
+): Effect.Effect<ai.GenerateTextResult<TOOLS, RC, OUT>, AiError, Ai | CallServices<O>> =>
+  Effect.contextWith((context: Context.Context<Ai>) => run(options as unknown as RawOptions, context)) as never
+
+type RawOptions = Parameters<typeof ai.generateText>[0]
+
+const run = Effect.fnUntraced(function*(options: RawOptions, context: Context.Context<Ai>) {
+  const { defaults } = yield* Ai
+  const model = options.model ?? defaults.model
+  if (model === undefined) return yield* noModel()
+  return yield* bindCall({ tools: options.tools, abortSignal: options.abortSignal, context }, ({ signal, tools }) =>
+    ai.generateText({
+      ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
+      ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
+      ...options,
+      model,
+      ...tools === undefined ? {} : { tools },
+      abortSignal: signal,
+      ...withOriginals(options)
+    } as RawOptions))
+})
+
+const noModel = () =>
+  Effect.fail(
+    AiError.from(
+      new ai.InvalidArgumentError({
+        parameter: "model",
+        value: undefined,
+        message: "The call names no model, and the Ai service has no default model"
+      })
+    )
+  )
+
+/**
+ * The callbacks that see failures of tools. The SDK makes the model's messages of a step before it announces the step's
+ * end, so at that moment the carriers of the failures have done their work: the parts get the identical values back,
+ * before anyone else sees them.
+ */
+const withOriginals = (options: RawOptions) => {
+  const onToolExecutionEnd = options.onToolExecutionEnd ?? options.experimental_onToolCallFinish
+  const onStepEnd = options.onStepEnd ?? options.onStepFinish
+  return {
+    onToolExecutionEnd: onToolExecutionEnd === undefined ? undefined : (
+      event: Parameters<typeof onToolExecutionEnd>[0]
+    ) => {
+      const { toolOutput } = event
+      return onToolExecutionEnd(
+        toolOutput.type === "tool-error"
+          ? { ...event, toolOutput: { ...toolOutput, error: originalOf(toolOutput.error) } }
+          : event
+      )
+    },
+    onStepEnd: (step: Parameters<NonNullable<typeof onStepEnd>>[0]) => {
+      restoreParts(step.content)
+      return onStepEnd?.(step)
+    }
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The types of the options of `generateText` and its like.
+ *
+ * @since 0.1.0
+ */
+import type { generateText, OutputInterface, ToolSet } from "ai"
+import type { EffectStore } from "../EffectStore.ts"
+import type { EffectTool } from "../EffectTool.ts"
+import type { ToolContext } from "../ToolContext.ts"
+
+/** A run-time context that is passed through a call. */
+export type RunContext = Record<string, unknown>
+
+/** Any `Output` of the AI SDK. */
+export type SomeOutput = OutputInterface
+
+/** The options of the AI SDK's `generateText`. */
+export type GenerateTextSdkOptions<TOOLS extends ToolSet, RC extends RunContext, OUT extends SomeOutput> = Parameters<
+  typeof generateText<TOOLS, RC, OUT>
+>[0]
+
+// the prompt's union and what inference starts from stand beside the other options, where they keep their form
+type Apart =
+  | "prompt"
+  | "messages"
+  | "instructions"
+  | "system"
+  | "allowSystemInMessages"
+  | "model"
+  | "tools"
+  | "toolsContext"
+  | "runtimeContext"
+  | "output"
+
+/** The options that are inferred together as `O`. */
+export type BaseOptions<Sdk> = Omit<Sdk, Apart>
+
+/** Rejects misspelt options: an inferred `O` has no excess property check of its own. */
+export type NoUnknownOptions<O, Sdk> = { readonly [K in Exclude<keyof O, keyof Sdk | Apart>]: never }
+
+/** The tools that were passed, as they were inferred; for a conditional expression, each of them. */
+type ToolsOf<O> = O extends { readonly tools?: infer T } ? T : never
+
+type HasEffectTool<T> = T extends object
+  ? true extends { [K in keyof T]: T[K] extends EffectTool<never, unknown, never> ? true : false }[keyof T] ? true : false
+  : false
+
+/** What a call needs for its effect tools. */
+export type CallServices<O> = true extends HasEffectTool<ToolsOf<O>> ? EffectStore | ToolContext : never
