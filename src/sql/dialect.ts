@@ -1,0 +1,74 @@
+/**
+ * What a database has to say in its own words. The logic of the store is written once, over this.
+ */
+import type { Effect } from "effect"
+import type { SqlClient } from "effect/sql"
+import type { CompleteItem, EffectRecord, ReleaseItem, RenewItem } from "../EffectRecord.ts"
+import type { ListFilter } from "../store/IEffectStore.ts"
+
+/** A statement's fixed text with its parameters, in the order of their placeholders. */
+export interface Query {
+  readonly sql: string
+  readonly params: ReadonlyArray<unknown>
+}
+
+/** A claim as the statement takes it. */
+export interface ClaimRow {
+  readonly key: string
+  readonly tool: string
+  readonly runId: string
+  readonly owner: string
+  readonly claimId: string
+  readonly lease: number
+  readonly fingerprint: string
+  /** The lock that the holder's process keeps, where it keeps one. */
+  readonly process: string | null
+  /** The lock of a process that is known to be dead: its claims can be taken over before their leases end. */
+  readonly deadProcess: string | null
+}
+
+/** What tells one change of a row from the next, and who holds it. */
+export type Sign = readonly [sign: string, process: string | null]
+
+/**
+ * The statements of the store. Each is one atomic step of the database; all answer rows of values.
+ *
+ * Every statement that decides about a lease reads the database's clock in the same step.
+ */
+export interface Statements {
+  /** The columns of `Look`, or no row. Takes no lock that a writer would wait for. */
+  readonly look: (key: string) => Query
+  /** The columns of `Grant` if the claim is granted, else no row. The whole rule stands in this one statement. */
+  readonly claim: (claim: ClaimRow) => Query
+  /** A row if the claim was still held with this token. */
+  readonly complete: (item: CompleteItem) => Query
+  /** A row if the claim was still held with this token. */
+  readonly release: (item: ReleaseItem) => Query
+  /** A row if the claim was still held with this token. */
+  readonly renew: (item: RenewItem) => Query
+  /** Status and token of the row, or no row. */
+  readonly fence: (key: string) => Query
+  /** The columns of `EffectRecord` and the present time, or no row. */
+  readonly get: (key: string) => Query
+  /** Writes `next` if the row still is what `previous` says; a row if it was. */
+  readonly replace: (previous: EffectRecord, next: EffectRecord) => Query
+  /** The row's id and the columns of `EffectRecord`, for at most `limit` rows after the id `after`, oldest first. */
+  readonly list: (filter: ListFilter, after: number, limit: number) => Query
+  /** Removes the row and raises the floor of tokens in one step; a row if there was one. */
+  readonly remove: (key: string) => Query
+  /** Removes at most `limit` prunable rows and raises the floor of tokens in one step; a row for each. */
+  readonly prune: (olderThan: number, limit: number) => Query
+  /** The columns of `Sign`, or no row. */
+  readonly sign: (key: string) => Query
+  /** One row of values that differ after other connections, or this one, have changed something. */
+  readonly version: Query
+}
+
+/** A database that the store can live in. */
+export interface Dialect {
+  /** The statements; `now` replaces the database's clock, in milliseconds, by another expression of its language. */
+  readonly statements: (now: string | undefined) => Statements
+  readonly migrations: Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
+  /** Whether a caller's open transaction keeps the store's own statements waiting for ever. */
+  readonly oneWriter: boolean
+}

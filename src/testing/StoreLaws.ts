@@ -1,0 +1,46 @@
+/**
+ * The laws of a store, as data: every rule of `EffectRecord` and every promise of `IEffectStore`, each an Effect that fails
+ * with what was violated. No test runner is needed, and any will do.
+ *
+ * **Details**
+ *
+ * A law wants a store of its own whose clock stands still but for `StoreClock`. Names of keys are never used twice, so
+ * that a store that keeps its rows between runs passes too; laws about `prune` do remove whatever is old in it.
+ *
+ * **Example** (Running the laws on a store)
+ *
+ * ```ts
+ * import { EffectStore } from "chamvi-effect"
+ * import { StoreClock, storeLaws } from "chamvi-effect/testing"
+ * import { Effect, Layer } from "effect"
+ * import { TestClock } from "effect/testing"
+ *
+ * const Store = Layer.mergeAll(
+ *   EffectStore.layerMemory,
+ *   Layer.succeed(StoreClock, { advance: (milliseconds) => TestClock.adjust(milliseconds) })
+ * )
+ *
+ * const broken = Object.entries(storeLaws).map(([name, law]) =>
+ *   law.pipe(Effect.as([]), Effect.catch((violation) => Effect.succeed([`${name}: ${violation.message}`])), Effect.provide(Store), Effect.provide(TestClock.layer()))
+ * )
+ *
+ * (await Effect.runPromise(Effect.all(broken))).flat() // => []
+ * ```
+ *
+ * @since 0.1.0
+ */
+import type { Laws } from "./law.ts"
+import { agreeing } from "./laws/agreeing.ts"
+import { claiming } from "./laws/claiming.ts"
+import { doubting } from "./laws/doubting.ts"
+import { fencing } from "./laws/fencing.ts"
+import { keeping } from "./laws/keeping.ts"
+import { sharing } from "./laws/sharing.ts"
+
+/**
+ * All laws of a store, by what they say.
+ *
+ * @category laws
+ * @since 0.1.0
+ */
+export const storeLaws: Laws = { ...claiming, ...fencing, ...doubting, ...keeping, ...sharing, ...agreeing }

@@ -1,0 +1,7 @@
+/**
+ * What a test of a program, or of a store of its own, needs.
+ *
+ * @since 0.1.0
+ */
+export { type Law, type Laws, LawViolation, StoreClock } from "./law.ts"
+export { storeLaws } from "./StoreLaws.ts"
