@@ -47,9 +47,13 @@ export class Application {
   get signal(): AbortSignal {
     if (this.controller === undefined) {
       this.controller = new AbortController()
-      if (this.cancelled || this.lost) this.controller.abort()
+      if (this.stopped) this.controller.abort()
     }
     return this.controller.signal
+  }
+
+  get stopped(): boolean {
+    return this.cancelled || this.lost
   }
 
   /** Asks the application to stop, since nobody waits for it any more, or its claim is lost. */

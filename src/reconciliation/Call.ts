@@ -4,7 +4,8 @@ import type { Settings } from "../EffectSettings.ts"
 import type { IEffectStore } from "../store/IEffectStore.ts"
 
 /**
- * One call of one key, as the reconciliation sees it: hooks whose services are provided, and nothing of the AI SDK.
+ * One call of one key, as the reconciliation sees it: hooks whose services are provided and that are interruptible where
+ * they may be cut, and nothing of the AI SDK.
  */
 export interface Call {
   readonly store: IEffectStore

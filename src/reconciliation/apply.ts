@@ -27,7 +27,7 @@ export const apply = (application: Application, call: Call): Effect.Effect<Endin
   Effect.matchCause(settle(application, call), {
     onSuccess: (applied): Ending => ({ _tag: "Applied", applied }),
     onFailure: (cause): Ending =>
-      (application.cancelled || application.lost) && Cause.hasInterrupts(cause)
+      application.stopped && Cause.hasInterrupts(cause)
         ? { _tag: "Over" }
         : { _tag: "Failed", cause }
   })
