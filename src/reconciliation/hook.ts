@@ -10,6 +10,7 @@ import { type Application, Enclosing } from "./Application.ts"
 export const runHook = <A, E>(application: Application, hook: () => Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.withFiber((fiber) => {
     if (application.stopped) return Effect.interrupt
+    application.running = true
     const enclosing = fiber.getRef(Enclosing)
     return Effect.provideService(Effect.scoped(Effect.suspend(hook)), Enclosing, [...enclosing, application])
   })

@@ -79,7 +79,7 @@ export const gated = () => {
     cut: 0,
     gate,
     entered: Deferred.await(entered),
-    open: (result: unknown = "done") => Deferred.succeed(gate, result),
+    open: (...result: readonly [unknown?]) => Deferred.succeed(gate, result.length === 0 ? "done" : result[0]),
     execute: () =>
       Effect.suspend(() => {
         hook.runs++
