@@ -40,13 +40,15 @@ const enter = (
       ? share(call, report, enclosing, start(call, registry, fiber), false, resume)
       : resume(recall(call, report, unwritten))
   }
-  const refusal = refuse(call, report, present.tool, present.fingerprint)
+  // What a stopping application does is not for us, but it may leave a record, or nothing that a call could differ from.
+  const refusal = present.cancelled && present.tool === call.tool
+    ? undefined
+    : refuse(call, report, present.tool, present.fingerprint)
   if (refusal !== undefined) return resume(Effect.fail(refusal))
   const circle = circleOf(enclosing, present)
   if (circle !== undefined) {
     return resume(Effect.fail(new EffectReentrantError({ key: call.key, tool: call.tool, circle })))
   }
-  // What a stopping application does is not for us, but it may leave a record.
   return present.cancelled
     ? resume(Effect.flatMap(present.ended, () => reconcile(call, report)))
     : share(call, report, enclosing, present, true, resume)
