@@ -32,24 +32,24 @@ const wrongAnswer = (call: Call, problem: string) =>
   )
 
 const textOf = (call: Call, value: unknown): Effect.Effect<CheckAnswer> =>
-  // `Option.none()` for "no" would be a yes: any value but undefined says that the effect is there
-  Option.isOption(value)
-    ? Effect.die(wrongAnswer(call, "an Option"))
-    : Effect.matchEffect(call.encode(value), {
-      onFailure: (problem) => Effect.die(wrongAnswer(call, `something that cannot be recorded (${problem})`)),
-      onSuccess: (json) => {
-        const text = RecordedResult.fromJson(json)
-        return Effect.succeed<CheckAnswer>({
-          _tag: "Applied",
-          text: Buffer.byteLength(text) > call.settings.largestResult ? RecordedResult.unavailable(tooLarge(call)) : text
-        })
-      }
-    })
+  Effect.matchEffect(call.encode(value), {
+    onFailure: (problem) => Effect.die(wrongAnswer(call, `something that cannot be recorded (${problem})`)),
+    onSuccess: (json) => {
+      const text = RecordedResult.fromJson(json)
+      return Effect.succeed<CheckAnswer>({
+        _tag: "Applied",
+        text: Buffer.byteLength(text) > call.settings.largestResult ? RecordedResult.unavailable(tooLarge(call)) : text
+      })
+    }
+  })
 
 export const tooLarge = (call: Call): string => `it is larger than ${call.settings.largestResult} bytes`
 
 const interpret = (call: Call, answer: unknown): Effect.Effect<CheckAnswer> => {
   if (answer === undefined) return Effect.succeed(notApplied)
+  // `Option.none()` for "no" would be a yes: any value but undefined says that the effect is there. Where the result itself
+  // is an Option, `applied(option)` says so.
+  if (Option.isOption(answer)) return Effect.die(wrongAnswer(call, "an Option"))
   if (!EffectResolution.is(answer)) return textOf(call, answer)
   switch (answer._tag) {
     case "NotApplied":
