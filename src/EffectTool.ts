@@ -13,6 +13,7 @@ import type {
   CallOptions,
   CommonOptions,
   ContextOf,
+  EffectToolBrand,
   HeldContext,
   HeldResult,
   JsonOrSchema,
@@ -25,8 +26,6 @@ import { ToolContext } from "./ToolContext.ts"
 
 export { isEffectTool } from "./ai/effectToolDefinition.ts"
 
-declare const EffectToolTypeId: unique symbol
-
 /**
  * A tool whose calls are reconciled: `generateText` asks for an `EffectStore` and a `ToolContext` when one is among its
  * tools, and plain `ai` runs it through `wrapToolsForRun` only.
@@ -34,9 +33,7 @@ declare const EffectToolTypeId: unique symbol
  * @category models
  * @since 0.1.0
  */
-export interface EffectTool<I, O, C = Record<string, unknown>> extends Tool<I, O, C> {
-  readonly [EffectToolTypeId]: true
-}
+export interface EffectTool<I, O, C = Record<string, unknown>> extends Tool<I, O, C>, EffectToolBrand {}
 
 /**
  * What the hooks of an effect tool get as `ctx`, and `execute` as `options.context`: the tool's own validated context, with
@@ -180,7 +177,7 @@ export const defineEffectTool = <
 >(
   options:
     & EffectToolOptions<S, O, E, R, OS, CS, KR, AR, SR, DR, VR, MR>
-    & JsonOrSchema<NoInfer<O>, OS>
+    & JsonOrSchema<O, OS>
     & Unreserved<NoInfer<CS>>
 ): Effect.Effect<
   EffectTool<Held<S>, HeldResult<O, OS>, HeldContext<CS>>,

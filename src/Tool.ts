@@ -100,7 +100,7 @@ export const tool = <
   VR = never,
   MR = never
 >(
-  options: ToolOptions<S, O, E, R, OS, CS, SR, DR, VR, MR> & JsonOrSchema<NoInfer<O>, OS>
+  options: ToolOptions<S, O, E, R, OS, CS, SR, DR, VR, MR> & JsonOrSchema<O, OS>
 ): Effect.Effect<
   Tool<Held<S>, HeldResult<O, OS>, HeldContext<CS>>,
   never,

@@ -5,8 +5,8 @@
  */
 import type { generateText, OutputInterface, ToolSet } from "ai"
 import type { EffectStore } from "../EffectStore.ts"
-import type { EffectTool } from "../EffectTool.ts"
 import type { ToolContext } from "../ToolContext.ts"
+import type { EffectToolBrand } from "./toolTypes.ts"
 
 /** A run-time context that is passed through a call. */
 export type RunContext = Record<string, unknown>
@@ -42,7 +42,7 @@ export type NoUnknownOptions<O, Sdk> = { readonly [K in Exclude<keyof O, keyof S
 type ToolsOf<O> = O extends { readonly tools?: infer T } ? T : never
 
 type HasEffectTool<T> = T extends object
-  ? true extends { [K in keyof T]: T[K] extends EffectTool<never, unknown, never> ? true : false }[keyof T] ? true : false
+  ? true extends { [K in keyof T]: T[K] extends EffectToolBrand ? true : false }[keyof T] ? true : false
   : false
 
 /** What a call needs for its effect tools. */

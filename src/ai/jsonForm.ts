@@ -37,15 +37,25 @@ export type JsonForm<E> = 0 extends 1 & E ? unknown
   : E extends object ? { [K in keyof E]: JsonForm<E[K]> }
   : unknown
 
+/** What JSON is, for types that say so of themselves: the quick way, which also ends the recursion of `JSONValue`. */
+type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | ReadonlyArray<JsonValue>
+  | { readonly [name: string]: JsonValue | undefined }
+
 /** `T` where JSON carries it, and a type that `T` does not fit where it does not. */
 type Carried<T> = 0 extends 1 & T ? T
   : unknown extends T ? NotJson<"unknown">
-  : T extends string | number | boolean | null | undefined | void ? T
+  : T extends JsonValue | undefined | void ? T
   : T extends bigint ? NotJson<"bigint">
   : T extends symbol ? NotJson<"symbol">
   : T extends Error ? NotJson<"an Error">
   : T extends (...args: never) => unknown ? NotJson<"a function">
-  : T extends ReadonlyArray<unknown> ? { [K in keyof T]: undefined extends T[K] ? NotJson<"undefined in an array"> : Carried<T[K]> }
+  : T extends ReadonlyArray<unknown>
+    ? { [K in keyof T]: undefined extends T[K] ? NotJson<"undefined in an array"> : Carried<T[K]> }
   : T extends object ? { [K in keyof T]: Carried<T[K]> }
   : NotJson<"unknown">
 

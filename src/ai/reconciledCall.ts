@@ -6,7 +6,7 @@ import { Cause, Duration, Effect, Predicate, Result } from "effect"
 import { checkKey, defaultKey, fingerprint } from "../EffectKey.ts"
 import { noFlags } from "../EffectEvent.ts"
 import { EffectSettings, override, type SettingsOptions } from "../EffectSettings.ts"
-import { EffectRecordError, ToolNotAllowedError } from "../errors.ts"
+import { type EffectKeyError, EffectRecordError, ToolNotAllowedError } from "../errors.ts"
 import { hookAnswer } from "../internal/promiseBridge.ts"
 import { Enclosing } from "../reconciliation/Application.ts"
 import type { Call, Report } from "../reconciliation/Call.ts"
@@ -55,47 +55,67 @@ export const reconciledCall = (tool: BoundTool) => {
       Effect.flatMap(Effect.mapError(toJson(result), (error) => error.message), (json) => jsonCodec.encode(json))
     : jsonCodec.encode
 
-  const run = Effect.fnUntraced(function*(report: Report, raw: unknown, options: ToolExecutionOptions<unknown>) {
-    if (allow !== undefined) yield* checkAllowed(name, allow)
-    const input = yield* codecs.input.decode(raw)
-    const context = hookContext(ctx, yield* codecs.context.decode(options.context))
-    const print = fingerprint(name, yield* codecs.input.encode(input))
-    const seen = { ...options, context }
-    const key = effectKey === undefined
-      ? defaultKey(ctx.run.runId, name, yield* Effect.fromResult(print))
-      : yield* Effect.flatMap(
-        hookAnswer("effectKey", () => effectKey(input, context, seen)),
-        (answer) => checkKey(name, answer)
-      )
-    report.key = key
-    const current = yield* EffectSettings.Current
-    const { text } = yield* reconcile({
-      store,
-      key,
-      tool: name,
-      runId: ctx.run.runId,
-      // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
-      fingerprint: Result.getOrElse(print, () => ""),
-      alreadyApplied: alreadyApplied && (() => hookAnswer("alreadyApplied", () => alreadyApplied(key, input, context))),
-      execute: () => applying((signal) => execute(input, withSignal({ ...seen, effectKey: key }, signal))),
-      encode,
-      settle,
-      settings: settings === undefined ? current : override(current, settings)
-    }, report)
-    const json = yield* readJson(key, name, text)
-    if (codecs.output.lifted) {
-      yield* Effect.mapError(decode(json), (cause) =>
-        new EffectRecordError({ key, tool: name, problem: `its result does not decode: ${cause.message}`, cause }))
-    }
-    return json
-  })
+  // Without a contextSchema there is nothing of the call's in it.
+  const shared = hookContext(ctx, undefined)
+  const contextOf = codecs.context.sdkSchema === undefined
+    ? () => Effect.succeed(shared)
+    : (own: unknown) => Effect.map(codecs.context.decode(own), (own) => hookContext(ctx, own))
+  const keyOf = (input: unknown, seen: Seen, print: Result.Result<string, EffectKeyError>) =>
+    effectKey === undefined
+      ? Effect.map(Effect.fromResult(print), (print) => defaultKey(ctx.run.runId, name, print))
+      : Effect.flatMap(hookAnswer("effectKey", () => effectKey(input, seen.context, seen)), (key) => checkKey(name, key))
+
+  const settled = (report: Report, input: unknown, seen: Seen, key: string, print: string) =>
+    Effect.withFiber((fiber) => {
+      report.key = key
+      const current = fiber.getRef(EffectSettings.Current)
+      return reconcile({
+        store,
+        key,
+        tool: name,
+        runId: ctx.run.runId,
+        fingerprint: print,
+        alreadyApplied: alreadyApplied
+          && (() => hookAnswer("alreadyApplied", () => alreadyApplied(key, input, seen.context))),
+        execute: () => applying((signal) => execute(input, withSignal(seen, key, signal))),
+        encode,
+        settle,
+        settings: settings === undefined ? current : override(current, settings)
+      }, report)
+    })
+
+  const answer = (key: string, text: string): Effect.Effect<unknown, unknown> => {
+    const json = readJson(key, name, text)
+    return codecs.output.lifted ? Effect.tap(json, (json) => checkDecodes(key, json)) : json
+  }
+  const checkDecodes = (key: string, json: unknown) =>
+    Effect.mapError(decode(json), (cause) =>
+      new EffectRecordError({ key, tool: name, problem: `its result does not decode: ${cause.message}`, cause }))
+
+  const run = (report: Report, raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
+    Effect.flatMap(codecs.input.decode(raw), (input) =>
+      Effect.flatMap(contextOf(options.context), (context) =>
+        Effect.flatMap(codecs.input.encode(input), (canonical) => {
+          const seen: Seen = { ...options, context }
+          const print = fingerprint(name, canonical)
+          return Effect.flatMap(keyOf(input, seen, print), (key) =>
+            Effect.flatMap(
+              // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
+              settled(report, input, seen, key, Result.getOrElse(print, () => "")),
+              ({ text }) => answer(key, text)
+            ))
+        })))
 
   return (raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
     Effect.suspend(() => {
       const report: Report = { key: "", tool: name, runId: ctx.run.runId, outcome: undefined, flags: noFlags }
-      return reporting(report, run(report, raw, options))
+      const call = run(report, raw, options)
+      return reporting(report, allow === undefined ? call : Effect.andThen(checkAllowed(name, allow), call))
     })
 }
+
+/** What hooks see of a call. */
+type Seen = Omit<ToolExecutionOptions<unknown>, "context"> & { readonly context: object }
 
 const checkAllowed = (tool: string, allow: Allow): Effect.Effect<void, ToolNotAllowedError> =>
   Effect.matchCauseEffect(hookAnswer("allow", () => allow(tool)), {
@@ -127,5 +147,10 @@ const applying = (execute: (signal: () => AbortSignal) => unknown): Effect.Effec
   })
 
 // A getter, since an AbortController costs more than most calls need.
-const withSignal = (options: object, signal: () => AbortSignal): object =>
-  Object.defineProperty(options, "abortSignal", { get: signal, enumerable: true, configurable: true })
+const withSignal = (seen: Seen, effectKey: string, signal: () => AbortSignal): object => ({
+  ...seen,
+  effectKey,
+  get abortSignal() {
+    return signal()
+  }
+})

@@ -42,7 +42,7 @@ export type SchemaFor<O> = { readonly Type: O } | FlexibleSchema<O>
 
 /** Asks for an `outputSchema` where JSON cannot carry the result. */
 export type JsonOrSchema<O, OS> = Absent<OS> extends true
-  ? IsJson<O> extends true ? unknown : { readonly outputSchema: SchemaFor<O> }
+  ? IsJson<O> extends true ? unknown : { readonly outputSchema: SchemaFor<NoInfer<O>> }
   : unknown
 
 /** The services of hooks, without the Scope that each call has of its own. */
@@ -51,8 +51,14 @@ export type HookServices<R, S, OS, CS> = Exclude<
   Scope.Scope
 >
 
+/**
+ * No error, once the result is known. Before that anything passes, so that a callback that can fail is reported as such,
+ * and does not end inference.
+ */
+type NoError<O> = NoInfer<[O] extends [never] ? unknown : never>
+
 /** What a callback may answer: nothing, or an Effect that cannot fail. */
-export type CallbackAnswer<R> = void | PromiseLike<void> | Effect.Effect<unknown, never, R>
+export type CallbackAnswer<R, O> = void | PromiseLike<void> | Effect.Effect<unknown, NoError<O>, R>
 
 /** The AI SDK's call options, with the tool's own context. */
 export type CallOptions<C> = ToolExecutionOptions<C>
@@ -79,14 +85,14 @@ export interface CommonOptions<S extends AnySchema, O, OS extends AnySchema, CS 
   /** The tool's own context, as `toolsContext` of a call gives it. */
   readonly contextSchema?: CS | undefined
   /** The model has begun to write an input. Cannot fail; one that dies is logged. */
-  readonly onInputStart?: ((options: CallOptions<C>) => CallbackAnswer<SR>) | undefined
+  readonly onInputStart?: ((options: CallOptions<C>) => CallbackAnswer<SR, O>) | undefined
   /** The model has written a part of an input (streams only). Cannot fail; one that dies is logged. */
   readonly onInputDelta?:
-    | ((options: { readonly inputTextDelta: string } & CallOptions<C>) => CallbackAnswer<DR>)
+    | ((options: { readonly inputTextDelta: string } & CallOptions<C>) => CallbackAnswer<DR, O>)
     | undefined
   /** An input is complete. Cannot fail; one that dies is logged. */
   readonly onInputAvailable?:
-    | ((options: { readonly input: Decoded<S> } & CallOptions<C>) => CallbackAnswer<VR>)
+    | ((options: { readonly input: Decoded<S> } & CallOptions<C>) => CallbackAnswer<VR, O>)
     | undefined
   /** What the model reads instead of the result. Cannot fail; where it dies, the model reads the result. */
   readonly toModelOutput?:
@@ -94,7 +100,7 @@ export interface CommonOptions<S extends AnySchema, O, OS extends AnySchema, CS 
       readonly toolCallId: string
       readonly input: Decoded<S>
       readonly output: NoInfer<Absent<OS> extends true ? O : Decoded<OS>>
-    }) => ToolResultOutput | PromiseLike<ToolResultOutput> | Effect.Effect<ToolResultOutput, never, MR>)
+    }) => ToolResultOutput | PromiseLike<ToolResultOutput> | Effect.Effect<ToolResultOutput, NoError<O>, MR>)
     | undefined
   /** Whether a person has to approve a call. The AI SDK prefers `toolApproval` of the call. */
   readonly needsApproval?:
@@ -145,4 +151,11 @@ export interface Tool<I, O, C = Record<string, unknown>> {
   isProviderExecuted?: never
   args?: never
   supportsDeferredResults?: never
+}
+
+declare const EffectToolTypeId: unique symbol
+
+/** What tells the type of an effect tool from that of other tools. */
+export interface EffectToolBrand {
+  readonly [EffectToolTypeId]: true
 }
