@@ -1,0 +1,11 @@
+/**
+ * `npm run bench`: what reconciliation costs. Ratios within one run count; absolute figures are this machine's.
+ */
+import { Effect } from "effect"
+import { benchKey } from "./key.ts"
+import { benchStores } from "./stores.ts"
+import { benchTools } from "./tools.ts"
+
+await benchKey()
+await Effect.runPromise(Effect.scoped(benchTools(150)))
+await Effect.runPromise(Effect.scoped(benchStores(150)))

@@ -1,0 +1,96 @@
+/**
+ * The crash demo: an agent process is killed between its side effect and the record of it, and is started again.
+ *
+ * `npm start` runs it with a scripted model; `AI_MODEL=provider/name npm start` with a real one, through the AI SDK's
+ * gateway.
+ */
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Clock, Console, Effect, FileSystem, Layer, Path, Stream } from "effect"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { Tracker } from "./Tracker.ts"
+
+const startedAt = await Effect.runPromise(Clock.currentTimeMillis)
+
+const say = (who: string, what: string) =>
+  Effect.flatMap(
+    Clock.currentTimeMillis,
+    (now) => Console.log(`${((now - startedAt) / 1000).toFixed(2).padStart(6)} s  ${who.padEnd(10)} ${what}`)
+  )
+
+interface Job {
+  readonly issue: number
+  readonly plain: boolean
+  readonly ledger: string
+}
+
+const worker = Effect.fnUntraced(function*(name: string, job: Job, words: string) {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const tracker = yield* Tracker
+  const path = yield* Path.Path
+  const script = path.join(import.meta.dirname, "worker.ts")
+  const handle = yield* spawner.spawn(
+    ChildProcess.make(process.execPath, ["--conditions=chamvi-source", script], {
+      extendEnv: true,
+      env: {
+        TRACKER_URL: tracker.url,
+        LEDGER: job.ledger,
+        RUN_ID: "run-1",
+        ISSUE: String(job.issue),
+        PLAIN: String(job.plain),
+        WORDS: words
+      }
+    })
+  )
+  yield* say(name, `starts (pid ${handle.pid})`)
+  const output = handle.all.pipe(
+    Stream.decodeText(),
+    Stream.splitLines,
+    Stream.runForEach((line) => say(name, line))
+  )
+  return { handle, output }
+})
+
+const killed = Effect.fnUntraced(function*(job: Job) {
+  const tracker = yield* Tracker
+  const { handle, output } = yield* worker("worker 1", job, "Fixed in 1.4.2, please upgrade.")
+  const kill = Effect.gen(function*() {
+    yield* say("tracker", `stored comment ${tracker.comments(job.issue).length}, not answered yet`)
+    yield* say("main", "kills worker 1 with SIGKILL: the effect happened, its record did not")
+    yield* Effect.orDie(handle.kill({ killSignal: "SIGKILL" }))
+  })
+  tracker.afterNextPost(job.issue, kill)
+  yield* output
+  yield* Effect.exit(handle.exitCode)
+}, Effect.scoped)
+
+const restarted = Effect.fnUntraced(function*(job: Job) {
+  const { handle, output } = yield* worker("worker 2", job, "This is solved by version 1.4.2.")
+  yield* output
+  const code = yield* handle.exitCode
+  if (code !== 0) return yield* Effect.die(`worker 2 ended with exit code ${code}`)
+}, Effect.scoped)
+
+const run = Effect.fnUntraced(function*(title: string, job: Job) {
+  const tracker = yield* Tracker
+  const before = 34
+  tracker.seed(job.issue, Array.from({ length: before }, (_, i) => `Me too (${i + 1}).`))
+  yield* Console.log(`\n${title}`)
+  yield* killed(job)
+  yield* restarted(job)
+  return tracker.comments(job.issue).length - before
+})
+
+const program = Effect.gen(function*() {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* fs.makeTempDirectoryScoped({ prefix: "chamvi-demo-" })
+  const ledger = path.join(folder, "ledger.sqlite")
+  const control = yield* run("A plain tool", { issue: 8, plain: true, ledger })
+  const guarded = yield* run("An effect tool", { issue: 7, plain: false, ledger })
+  yield* Console.log("")
+  yield* Console.log(`plain tool:  ${control} comments of the agent on the tracker`)
+  yield* Console.log(`effect tool: ${guarded} comment${guarded === 1 ? "" : "s"} of the agent on the tracker`)
+  if (guarded !== 1) return yield* Effect.die(`expected exactly one comment, found ${guarded}`)
+})
+
+program.pipe(Effect.scoped, Effect.provide(Layer.merge(Tracker.layer, NodeServices.layer)), NodeRuntime.runMain)
