@@ -32,8 +32,11 @@ type Apart =
   | "runtimeContext"
   | "output"
 
-/** The options that are inferred together as `O`. */
-export type BaseOptions<Sdk> = Omit<Sdk, Apart>
+/**
+ * The options that are inferred together as `O`. The others are named too: a call that has only those would share no
+ * property with the constraint, and TypeScript would then drop what it has inferred.
+ */
+export type BaseOptions<Sdk> = Omit<Sdk, Apart> & { readonly [K in Apart]?: unknown }
 
 /** Rejects misspelt options: an inferred `O` has no excess property check of its own. */
 export type NoUnknownOptions<O, Sdk> = { readonly [K in Exclude<keyof O, keyof Sdk | Apart>]: never }
