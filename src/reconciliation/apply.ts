@@ -144,7 +144,7 @@ const decide = Effect.fnUntraced(function*(
   }
   const answer: CheckAnswer = call.alreadyApplied === undefined
     ? claimed.doubt === "inDoubt" ? { _tag: "Unknown" } : { _tag: "NotApplied" }
-    : yield* checkRemote(application, call, claimed, lease.sentAt)
+    : yield* checkRemote(application, call, claimed)
   switch (answer._tag) {
     case "Applied":
       return { text: answer.text, outcome: "reconciled" }

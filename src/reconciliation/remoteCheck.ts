@@ -78,14 +78,15 @@ export const askRemote = (application: Application, call: Call): Effect.Effect<C
 export const checkRemote = (
   application: Application,
   call: Call,
-  claimed: Claimed,
-  claimedAt: number
+  claimed: Claimed
 ): Effect.Effect<CheckAnswer, unknown> => {
   const ask = askRemote(application, call)
   const { settle } = call
   if (settle === undefined || claimed.doubt === "none") return ask
   return Effect.flatMap(Clock.Clock, (clock) => {
-    const settledAt = claimedAt - (claimed.earlier?.age ?? 0) + settle
+    // The age is as of the grant, which was made when the reply came at the latest: counted from the request, a slow claim
+    // would end the wait too early.
+    const settledAt = monotonicMillis(clock) - (claimed.earlier?.age ?? 0) + settle
     const again = (pause: number): Effect.Effect<CheckAnswer, unknown> =>
       Effect.suspend(() => {
         const askedAt = monotonicMillis(clock)
