@@ -7,7 +7,7 @@
 import { Cause, Clock, Effect, Exit, Option } from "effect"
 import type { Claimed, Recorded, Verdict } from "../EffectRecord.ts"
 import { EffectResolution } from "../EffectResolution.ts"
-import { EffectInDoubtError, EffectInputChangedError, EffectOutcomeUnknownError } from "../errors.ts"
+import { EffectInDoubtError, EffectInputChangedError, EffectOutcomeUnknownError, EffectStoreError } from "../errors.ts"
 import * as RecordedResult from "../RecordedResult.ts"
 import { acquire } from "./acquire.ts"
 import type { Application, Ending } from "./Application.ts"
@@ -174,11 +174,15 @@ const ensureLease = (application: Application, call: Call, lease: Lease, clock: 
     return Effect.flatMap(
       askStore("renew", lease.key, () => call.store.renew([item]), call.settings.storeTimeout),
       (reply) => {
+        if (reply === "lost") {
+          application.lost = true
+          application.flag({ claimLost: true })
+          return Effect.interrupt
+        }
         lease.sentAt = now
-        if (reply === "ok" && monotonicMillis(clock) - now <= lease.duration * 2 / 3) return Effect.void
-        application.lost = true
-        application.flag({ claimLost: true })
-        return Effect.interrupt
+        return monotonicMillis(clock) - now <= lease.duration * 2 / 3
+          ? Effect.void
+          : Effect.fail(new EffectStoreError({ operation: "renew", key: call.key, problem: "it is too slow for the lease" }))
       }
     )
   })
