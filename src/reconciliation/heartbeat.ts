@@ -69,7 +69,7 @@ export class Heartbeats {
     const due = Array.from(this.leases).filter((lease) => lease.dueAt <= now)
     // a slow store must not be asked twice for the same beat
     due.forEach((lease) => {
-      lease.dueAt = now + lease.duration / 3
+      lease.dueAt = now + Math.max(1, lease.duration / 3)
     })
     this.beating = undefined
     this.arm()
