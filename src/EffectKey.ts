@@ -12,11 +12,15 @@ import { sha256 } from "./internal/sha256.ts"
 const mostBytes = 65_536
 
 /**
- * Percent-encodes what could move the border between the parts of a key: two (run, tool) pairs never share a prefix.
+ * Percent-encodes what could move the border between the parts of a key: two (run, tool) pairs never share a prefix. A
+ * lone surrogate, which is no character and which stores would replace, becomes `%u` and its number.
  */
 const encodePart = (part: string): string =>
-  /[%:\u0000-\u001f\u007f-\u009f]/.test(part)
-    ? part.replace(/[%:\u0000-\u001f\u007f-\u009f]/g, (character) => encodeURIComponent(character))
+  /[%:\p{Cc}\p{Cs}]/u.test(part)
+    ? part.replace(/[%:\p{Cc}\p{Cs}]/gu, (character) =>
+      character.isWellFormed()
+        ? encodeURIComponent(character)
+        : `%u${character.charCodeAt(0).toString(16).toUpperCase()}`)
     : part
 
 /**
@@ -27,7 +31,7 @@ const encodePart = (part: string): string =>
  * Canonical JSON sorts object keys by UTF-16 code unit, drops `undefined` members, honours `toJSON` and is otherwise what
  * `JSON.stringify` writes. What that would write wrongly fails with `EffectKeyError`, which names the path: BigInt,
  * cycles, NaN and infinities, Map, Set, typed arrays, RegExp, Error, Promise, functions, symbols, lone surrogates, more
- * than 1,000 levels.
+ * than 1,000 levels, 2,000,000 members and items, or 134,217,728 characters.
  *
  * @category constructors
  * @since 0.1.0
@@ -35,7 +39,8 @@ const encodePart = (part: string): string =>
 export const fingerprint = (tool: string, input: unknown): Result.Result<string, EffectKeyError> =>
   Result.mapBoth(canonicalJson(input), {
     onSuccess: (json) => sha256(json ?? "undefined"),
-    onFailure: ({ path, problem }) => new EffectKeyError({ tool, path, problem: `the input has no canonical JSON: ${problem}` })
+    onFailure: ({ path, problem }) =>
+      new EffectKeyError({ tool, path, problem: `the input has no canonical JSON: ${problem}` })
   })
 
 /**
@@ -64,7 +69,14 @@ export const defaultKey = (runId: string, tool: string, fingerprint: string): st
   `${encodePart(runId)}:${encodePart(tool)}:${fingerprint}`
 
 const kindOf = (value: unknown): string =>
-  value === null ? "null" : Array.isArray(value) ? "an array" : value === undefined ? "undefined" : `a ${typeof value}`
+  value === null ? "null" : Array.isArray(value) ? "an array" : value === undefined
+    ? "undefined"
+    : typeof value === "object"
+    ? "an object"
+    : `a ${typeof value}`
+
+/** Blank is what nobody can see, white space or not. */
+const isBlank = (key: string): boolean => !/[^\s\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}]/u.test(key)
 
 /**
  * Checks what an `effectKey` hook returned: the key, verbatim, or `EffectKeyError`.
@@ -75,7 +87,7 @@ const kindOf = (value: unknown): string =>
 export const checkKey = (tool: string, key: unknown): Effect.Effect<string, EffectKeyError> => {
   const problem = typeof key !== "string"
     ? `effectKey returned ${kindOf(key)} instead of a string`
-    : key.trim() === ""
+    : isBlank(key)
     ? "effectKey returned a blank string"
     : !key.isWellFormed()
     ? "effectKey returned a string with a lone surrogate, which no store can keep"
