@@ -69,7 +69,7 @@ export const reconciledCall = (tool: BoundTool) => {
     Effect.withFiber((fiber) => {
       report.key = key
       const current = fiber.getRef(EffectSettings.Current)
-      return reconcile({
+      return Effect.interruptible(reconcile({
         store,
         key,
         tool: name,
@@ -81,7 +81,7 @@ export const reconciledCall = (tool: BoundTool) => {
         encode,
         settle,
         settings: settings === undefined ? current : override(current, settings)
-      }, report)
+      }, report))
     })
 
   const answer = (key: string, text: string): Effect.Effect<unknown, unknown> => {

@@ -28,7 +28,9 @@ export const runCall = <R>(context: Context.Context<R>) => {
   ): Promise<A> => {
     if (signal?.aborted) return Promise.reject(signal.reason)
     return new Promise((resolve, reject) => {
-      const { fiber, interrupt } = fork(Effect.scoped(effect) as Effect.Effect<A, E, R>)
+      const call = fork(Effect.scoped(effect) as Effect.Effect<A, E, R>)
+      const { fiber, interrupt } = call
+      started?.(call)
       fiber.addObserver((exit) => {
         signal?.removeEventListener("abort", interrupt)
         if (exit._tag === "Success") resolve(exit.value)
