@@ -13,7 +13,7 @@ import { createHmac, timingSafeEqual } from "node:crypto"
 export interface MarkerOptions {
   /**
    * Adds an HMAC-SHA-256 to the marker, and makes `findMarker` ignore markers without a valid one, so that a stranger
-   * cannot plant one. Keep it the same for as long as markers shall be found.
+   * cannot plant one. Keep it the same for as long as markers shall be found. An empty one is refused by throwing.
    */
   readonly secret?: string | undefined
 }
@@ -27,9 +27,19 @@ const encodeKey = (key: string): string =>
     .replace(/[^!-$&-;=?-~]/gu, (character) => encodeURIComponent(character))
     .replace(/--+/g, (dashes) => `-${"%2D".repeat(dashes.length - 1)}`)
 
-const decodeKey = Option.liftThrowable(decodeURIComponent)
+const decodeURI = Option.liftThrowable(decodeURIComponent)
+
+/** `None` where it is not percent-encoded UTF-8. Looking first is cheaper than a thrown error for each planted marker. */
+const decodeKey = (encoded: string): Option.Option<string> =>
+  /%(?![0-9a-f]{2})/i.test(encoded) ? Option.none() : decodeURI(encoded)
 
 const hmacOf = (key: string, secret: string): string => createHmac("sha256", secret).update(key).digest("hex")
+
+/** Everybody knows the empty secret, and a setting that is missing easily becomes one. */
+const secretOf = ({ secret }: MarkerOptions): string | undefined => {
+  if (secret === "") throw new TypeError("The secret of a marker is empty. Give one that others cannot guess, or none.")
+  return secret
+}
 
 /**
  * The marker of a key: one HTML comment on one line, invisible where Markdown or HTML is rendered.
@@ -56,15 +66,14 @@ const hmacOf = (key: string, secret: string): string => createHmac("sha256", sec
  * @category constructors
  * @since 0.1.0
  */
-export const effectMarker = (key: string, options: MarkerOptions = {}): string =>
-  `<!-- chamvi:effect=${encodeKey(key)}${options.secret === undefined ? "" : ` hmac=${hmacOf(key, options.secret)}`} -->`
-
-const isValid = (key: string, hmac: string | undefined, secret: string | undefined): boolean => {
-  if (secret === undefined) return true
-  const expected = hmacOf(key, secret)
-  return hmac !== undefined && hmac.length === expected.length
-    && timingSafeEqual(Buffer.from(hmac), Buffer.from(expected))
+export const effectMarker = (key: string, options: MarkerOptions = {}): string => {
+  const secret = secretOf(options)
+  return `<!-- chamvi:effect=${encodeKey(key)}${secret === undefined ? "" : ` hmac=${hmacOf(key, secret)}`} -->`
 }
+
+/** The pattern has seen to the length, which `timingSafeEqual` insists on. */
+const isValid = (key: string, hmac: string, secret: string): boolean =>
+  timingSafeEqual(Buffer.from(hmac), Buffer.from(hmacOf(key, secret)))
 
 // A key holds neither spaces nor "<", so no two candidates overlap and the search is linear.
 const marker = /<!-- chamvi:effect=([!-;=?-~]+)(?: hmac=([0-9a-f]{64}))? -->/g
@@ -76,10 +85,12 @@ const marker = /<!-- chamvi:effect=([!-;=?-~]+)(?: hmac=([0-9a-f]{64}))? -->/g
  * @since 0.1.0
  */
 export const findMarker = (text: string, options: MarkerOptions = {}): ReadonlyArray<string> => {
+  const secret = secretOf(options)
   const found = new Set<string>()
   for (const [, encoded, hmac] of text.matchAll(marker)) {
+    if (secret !== undefined && hmac === undefined) continue
     const key = decodeKey(encoded!)
-    if (Option.isSome(key) && isValid(key.value, hmac, options.secret)) found.add(key.value)
+    if (Option.isSome(key) && (secret === undefined || isValid(key.value, hmac!, secret))) found.add(key.value)
   }
   return [...found]
 }
