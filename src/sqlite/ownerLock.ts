@@ -98,7 +98,7 @@ const takeNew = (directory: string): Effect.Effect<Option.Option<readonly [strin
   const id = randomUUID()
   const lock = join(directory, id + lockSuffix)
   return Effect.acquireRelease(attempt(() => new DatabaseSync(lock)), close).pipe(
-    Effect.tap((handle) => attempt(() => handle.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE"))),
+    Effect.tap((handle) => attempt(() => handle.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE"))),
     Effect.tap((handle) => Effect.sync(() => held.add(handle))),
     Effect.map((handle) =>
       existsSync(lock) && !existsSync(join(directory, id + tombstoneSuffix))

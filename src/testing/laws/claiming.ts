@@ -184,6 +184,16 @@ export const claiming: Laws = {
     yield* same("the number of refusals", replies.filter(({ _tag }) => _tag === "Held").length, 49)
   }),
 
+  "of two tools that race for a key one gets it, whatever the lease": law(function*({ claim, fresh }) {
+    for (const lease of [0, 1_000]) {
+      const key = fresh()
+      const replies = yield* Effect.forEach(["a", "b"], (tool) => claim({ key, tool, lease }), {
+        concurrency: "unbounded"
+      })
+      yield* same("the replies", replies.map(({ _tag }) => _tag).toSorted(), ["Claimed", "Held"])
+    }
+  }),
+
   "of many takeovers at once one is granted": law(function*({ advance, claim, held }) {
     const { key } = yield* held({ lease: 10 })
     yield* advance(10)

@@ -119,14 +119,25 @@ export const doubting: Laws = {
   }),
 
   "a claim whose lease is over can be resolved, and its holder finds it lost": law(
-    function*({ advance, claim, complete, held, renew, store }) {
+    function*({ advance, claim, complete, held, release, renew, store }) {
       const { key, token } = yield* held({ lease: 1_000 })
       yield* advance(1_000)
       yield* same("resolve", yield* store.resolve(key, EffectResolution.notApplied), "ok")
       yield* same("renew", yield* renew(key, token, 1_000), "lost")
       yield* same("complete", yield* complete({ key, token }), "lost")
+      yield* same("release", yield* release({ key, token }), "lost")
       const next = yield* is("the next claim", yield* claim({ key }), "Claimed")
       yield* same("the next claim", [next.doubt, next.takenOver, next.earlier], ["none", false, undefined])
+    }
+  ),
+
+  "a holder that records after a person resolved its key finds it lost, and the person's result stands": law(
+    function*({ advance, complete, held, row, store }) {
+      const { key, token } = yield* held({ lease: 10 })
+      yield* advance(10)
+      yield* same("resolve", yield* store.resolve(key, EffectResolution.applied("theirs")), "ok")
+      yield* same("complete", yield* complete({ key, token, result: resultOf("mine") }), "lost")
+      yield* same("the result", (yield* row(key)).result, resultOf("theirs"))
     }
   ),
 
