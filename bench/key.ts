@@ -10,7 +10,11 @@ const inputOf = (bytes: number): unknown => {
 }
 
 export const benchKey = async (): Promise<void> => {
-  const sizes = [["94 B", { issue: 7, body: "Fixed in 1.4.2, please upgrade to it and tell us.", labels: ["bug", "done"] }], [
+  const sizes = [["94 B", {
+    issue: 7,
+    body: "Fixed in 1.4.2, please upgrade to it and tell us.",
+    labels: ["bug", "done"]
+  }], [
     "2 KB",
     inputOf(1_950)
   ], ["100 KB", inputOf(100_000)]] as const
@@ -24,5 +28,8 @@ export const benchKey = async (): Promise<void> => {
       }
     }
   })
-  print("Effect key: canonical JSON and SHA-256", (await measure(cases, 60)).map((row) => ({ ...row, base: undefined })))
+  print(
+    "Effect key: canonical JSON and SHA-256",
+    (await measure(cases, 60)).map((row) => ({ ...row, base: undefined }))
+  )
 }

@@ -101,7 +101,7 @@ export type ApplyOnceSchema<A> = [IsJson<A>] extends [true] ? { readonly schema?
  * @category constructors
  * @since 0.1.0
  */
-export const applyOnce = <A, E = never, R = never, AE = never, AR = never>(
+export const applyOnce = <A = never, E = never, R = never, AE = never, AR = never>(
   options: ApplyOnceOptions<A, E, R, AE, AR> & ApplyOnceSchema<NoInfer<A>>
 ): Effect.Effect<A, E | AE | EffectToolError, EffectStore | Exclude<R | AR, Scope.Scope>> => {
   const { alreadyApplied, execute, input, key, schema, settle, tool = "applyOnce" } = options

@@ -4,15 +4,7 @@
  */
 import { NodeRuntime } from "@effect/platform-node"
 import { isStepCount } from "ai"
-import {
-  Ai,
-  defineEffectTool,
-  EffectEvent,
-  effectMarker,
-  generateText,
-  tool,
-  ToolContext
-} from "chamvi-effect"
+import { Ai, defineEffectTool, EffectEvent, effectMarker, generateText, tool, ToolContext } from "chamvi-effect"
 import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
 import { Config, Console, Effect, Layer, Option, Schema } from "effect"
 import { scriptedModel } from "./scriptedModel.ts"

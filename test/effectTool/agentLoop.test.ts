@@ -33,7 +33,15 @@ const label = defineEffectTool({
   execute: ({ label }) => Effect.flatMap(Remote, (remote) => remote.apply(label))
 })
 
-const run = (runId: string) => Layer.mergeAll(Ai.layer, Layer.succeed(ToolContext, { run: { runId, agent: undefined, trigger: undefined, signal: new AbortController().signal }, state: undefined as never, artifacts: undefined as never }))
+const run = (runId: string) =>
+  Layer.mergeAll(
+    Ai.layer,
+    Layer.succeed(ToolContext, {
+      run: { runId, agent: undefined, trigger: undefined, signal: new AbortController().signal },
+      state: undefined as never,
+      artifacts: undefined as never
+    })
+  )
 const layers = Layer.mergeAll(run("run-1"), EffectStore.layerMemory, Remote.layer)
 
 const answering = (model: ReturnType<typeof scripted>, steps = 4) =>
@@ -63,7 +71,9 @@ describe("An effect tool in an agent's loop", () => {
 
   it.effect("applies once for one toolCallId that is delivered twice in a step", () =>
     Effect.gen(function*() {
-      yield* answering(scripted(calls(["label", { label: "bug" }, "a"], ["label", { label: "bug" }, "a"]), says("done")))
+      yield* answering(
+        scripted(calls(["label", { label: "bug" }, "a"], ["label", { label: "bug" }, "a"]), says("done"))
+      )
       assert.strictEqual(yield* applied, 1)
     }).pipe(Effect.provide(layers)))
 
@@ -95,7 +105,9 @@ describe("An effect tool in an agent's loop", () => {
   it.effect("applies no further effect when a run is continued under its id", () =>
     Effect.gen(function*() {
       yield* answering(scripted(calls(["comment", { issue: 7, body: "Fixed." }]), says("done")))
-      const again = yield* answering(scripted(calls(["comment", { issue: 7, body: "It is fixed." }, "other"]), says("done")))
+      const again = yield* answering(
+        scripted(calls(["comment", { issue: 7, body: "It is fixed." }, "other"]), says("done"))
+      )
       assert.strictEqual(yield* applied, 1)
       assert.strictEqual((again.steps[0]!.toolResults[0]!.output as { readonly id: number }).id, 1)
     }).pipe(Effect.provide(layers)))
@@ -164,12 +176,22 @@ describe("An effect tool in an agent's loop", () => {
         execute: ({ label }) => Effect.flatMap(Remote, (remote) => remote.apply(label))
       })
       yield* answering(
-        scripted(calls(["label", { label: "A" }]), calls(["label", { label: "B" }]), calls(["label", { label: "A" }]), says(""))
+        scripted(
+          calls(["label", { label: "A" }]),
+          calls(["label", { label: "B" }]),
+          calls(["label", { label: "A" }]),
+          says("")
+        )
       )
       assert.strictEqual(yield* applied, 2)
       assert.deepStrictEqual(outcomes, ["executed", "executed", "recorded"])
       yield* generateText({
-        model: scripted(calls(["epoch", { label: "A" }]), calls(["epoch", { label: "B" }]), calls(["epoch", { label: "A" }]), says("")),
+        model: scripted(
+          calls(["epoch", { label: "A" }]),
+          calls(["epoch", { label: "B" }]),
+          calls(["epoch", { label: "A" }]),
+          says("")
+        ),
         prompt: "go",
         stopWhen: isStepCount(4),
         tools: { epoch }
@@ -211,7 +233,12 @@ describe("An effect tool in an agent's loop", () => {
         { role: "tool", content: [{ type: "tool-approval-response", approvalId: request.approvalId, approved: true }] }
       ]
       for (let i = 0; i < 2; i++) {
-        yield* generateText({ model: scripted(says("done")), messages: history, tools, toolApproval: () => "user-approval" })
+        yield* generateText({
+          model: scripted(says("done")),
+          messages: history,
+          tools,
+          toolApproval: () => "user-approval"
+        })
       }
       assert.deepStrictEqual((yield* Remote).applied.map(({ text }) => text), [
         "bug",

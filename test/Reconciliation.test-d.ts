@@ -1,0 +1,77 @@
+import {
+  applyOnce,
+  type EffectRecordError,
+  type EffectResolution,
+  type EffectStore,
+  type EffectToolError
+} from "chamvi-effect"
+import { Context, Effect, Schema, type Scope } from "effect"
+import { describe, expectTypeOf, it } from "vitest"
+
+class Remote
+  extends Context.Service<Remote, { readonly find: Effect.Effect<{ id: number } | undefined> }>()("t/Remote")
+{}
+class Other extends Context.Service<Other, { readonly apply: Effect.Effect<{ id: number }, "down"> }>()("t/Other") {}
+
+describe("applyOnce", () => {
+  it("infers result, errors and services from both hooks, in either order", () => {
+    const one = applyOnce({
+      key: "k",
+      alreadyApplied: () => Effect.flatMap(Remote, (remote) => remote.find),
+      execute: () => Effect.flatMap(Other, (other) => other.apply)
+    })
+    expectTypeOf(one).toEqualTypeOf<
+      Effect.Effect<{ id: number }, "down" | EffectToolError, EffectStore | Remote | Other>
+    >()
+    const other = applyOnce({
+      key: "k",
+      execute: () => Effect.flatMap(Other, (other) => other.apply),
+      alreadyApplied: (_key) => Effect.flatMap(Remote, (remote) => remote.find)
+    })
+    expectTypeOf(other).toEqualTypeOf(one)
+  })
+
+  it("gives each call a Scope of its own", () => {
+    const scoped = applyOnce({
+      key: "k",
+      execute: () => Effect.as(Effect.addFinalizer(() => Effect.void) as Effect.Effect<void, never, Scope.Scope>, 1)
+    })
+    expectTypeOf<Effect.Services<typeof scoped>>().toEqualTypeOf<EffectStore>()
+  })
+
+  it("asks for a schema where JSON cannot carry the result", () => {
+    // @ts-expect-error a Date is not JSON
+    applyOnce({ key: "k", execute: () => Effect.succeed(new Date()) })
+    const dated = applyOnce({ key: "k", schema: Schema.Date, execute: () => Effect.succeed(new Date()) })
+    expectTypeOf<Effect.Success<typeof dated>>().toEqualTypeOf<Date>()
+  })
+
+  it("takes as the remote's answer the result, undefined, or a resolution, and null only where it is a result", () => {
+    applyOnce({
+      key: "k",
+      execute: () => Effect.succeed({ id: 1 }),
+      // @ts-expect-error a string is not the result
+      alreadyApplied: () => Effect.succeed("yes")
+    })
+    applyOnce({
+      key: "k",
+      execute: () => Effect.succeed({ id: 1 }),
+      // @ts-expect-error null is not the result
+      alreadyApplied: () => Effect.succeed(null)
+    })
+    applyOnce({
+      key: "k",
+      execute: () => Effect.succeed(null as { id: number } | null),
+      alreadyApplied: () => Effect.succeed(null)
+    })
+    applyOnce({
+      key: "k",
+      execute: () => Effect.succeed({ id: 1 }),
+      alreadyApplied: () => Effect.succeed<EffectResolution<{ id: number }> | undefined>(undefined)
+    })
+  })
+
+  it("names the library's own errors", () => {
+    expectTypeOf<EffectRecordError>().toExtend<EffectToolError>()
+  })
+})
