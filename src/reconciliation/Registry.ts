@@ -16,6 +16,18 @@ export interface Unwritten {
   readonly tool: string
 }
 
+/** A claim that may have been granted without our seeing the reply. */
+export interface Unanswered {
+  readonly claimId: string
+  readonly tool: string
+  /** The requests under way. */
+  asking: number
+  /** The grant that a call of ours got. */
+  token: number | undefined
+  /** The grant that came after its request was given up. */
+  late: number | undefined
+}
+
 // Claim ids must differ over all processes that share a store. Effect's `Random` may be seeded alike in two of them.
 const processId = randomUUID()
 let claims = 0
@@ -26,8 +38,8 @@ export class Registry {
   readonly owner = `${hostname()} pid ${process.pid}`
   readonly applications = new Map<string, Application>()
   readonly unwritten = new Map<string, Unwritten>()
-  /** Claims that may have been granted without our seeing the reply, by key; `asking` counts the requests under way. */
-  readonly unanswered = new Map<string, { readonly claimId: string; asking: number }>()
+  /** By key. */
+  readonly unanswered = new Map<string, Unanswered>()
   /** Releases that the store has not confirmed, by key. */
   readonly unreleased = new Map<string, ReleaseItem>()
   readonly heartbeats = new WeakMap<object, Heartbeats>()

@@ -7,8 +7,8 @@ import { EffectInProgressError, EffectKeyConflictError, EffectRecordError } from
 import type { Application } from "./Application.ts"
 import { askStore, monotonicMillis } from "./bounded.ts"
 import type { Call } from "./Call.ts"
-import { type Registry, registryOf } from "./Registry.ts"
-import { releaseFirst } from "./release.ts"
+import { type Registry, registryOf, type Unanswered } from "./Registry.ts"
+import { release, releaseFirst } from "./release.ts"
 
 /** How long to wait for a notification before looking again, in milliseconds; with a jitter of a tenth. */
 const pollInterval = 1_000
@@ -60,38 +60,54 @@ const settled = (
 
 const claimOnce = (registry: Registry, call: Call) =>
   Effect.withFiber((fiber) => {
-    const { key, store } = call
+    const { key, store, tool } = call
     // A claim whose reply was lost may have been granted: the same id is answered with the same token.
-    const pending = registry.unanswered.get(key) ?? { claimId: registry.newClaimId(), asking: 0 }
-    registry.unanswered.set(key, pending)
+    const earlier = registry.unanswered.get(key)
+    const pending: Unanswered = earlier?.tool === tool
+      ? earlier
+      : { claimId: registry.newClaimId(), tool, asking: 0, token: undefined, late: undefined }
+    if (earlier === undefined) registry.unanswered.set(key, pending)
     pending.asking++
     const sentAt = monotonicMillis(fiber.getRef(Clock.Clock))
     const request = {
       key,
-      tool: call.tool,
+      tool,
       runId: call.runId,
       owner: registry.owner,
       claimId: pending.claimId,
       lease: call.settings.lease,
       fingerprint: call.fingerprint
     }
-    const giveBack = (late: ClaimReply): void => {
-      // unless somebody asked again with the same id: then the grant is theirs
-      if (late._tag !== "Claimed" || registry.unanswered.get(key) !== pending || pending.asking > 0) return
-      registry.unanswered.delete(key)
-      Effect.runForkWith(fiber.context)(
-        Effect.suspend(() => store.release([{ key, token: late.token, verdict: "clean", cleared: false }]))
-      )
+    const forget = (): void => {
+      if (registry.unanswered.get(key) === pending) registry.unanswered.delete(key)
+    }
+    // A request may reach the ledger long after the next one with its id, and be granted anew: the token tells. Whoever is
+    // asking right now gets the same grant.
+    const giveBack = (): void => {
+      const { asking, late, token } = pending
+      if (late === undefined || late === token || asking > 0) return
+      pending.late = undefined
+      forget()
+      Effect.runForkWith(fiber.context)(release(call, { key, token: late, verdict: "clean", cleared: false }))
+    }
+    const whenLate = (reply: ClaimReply): void => {
+      if (reply._tag !== "Claimed") return
+      pending.late = reply.token
+      giveBack()
     }
     return Effect.onExit(
       Effect.map(
-        askStore("claim", key, () => store.claim([request]), call.settings.storeTimeout, giveBack),
+        askStore("claim", key, () => store.claim([request]), call.settings.storeTimeout, whenLate),
         (reply) => ({ reply, sentAt })
       ),
       (exit) =>
         Effect.sync(() => {
           pending.asking--
-          if (Exit.isSuccess(exit)) registry.unanswered.delete(key)
+          if (Exit.isSuccess(exit)) {
+            forget()
+            if (exit.value.reply._tag === "Claimed") pending.token = exit.value.reply.token
+          }
+          giveBack()
         })
     )
   })
@@ -105,10 +121,8 @@ const waitAndClaim = Effect.fnUntraced(function*(
   const clock = yield* Clock.Clock
   const changed = yield* Latch.make(false)
   // Subscribed before the next claim, so that a change between that claim and the wait is not missed.
-  yield* Effect.forkScoped(
-    Effect.interruptible(Effect.ignoreCause(Stream.runForEach(call.store.changes(call.key), () => changed.open))),
-    { startImmediately: true }
-  )
+  const watch = Effect.suspend(() => Stream.runForEach(call.store.changes(call.key), () => changed.open))
+  yield* Effect.forkScoped(Effect.interruptible(Effect.ignoreCause(watch)), { startImmediately: true })
   const deadline = monotonicMillis(clock) + call.settings.waitFor
   let owner = firstOwner
   while (true) {
@@ -121,8 +135,8 @@ const waitAndClaim = Effect.fnUntraced(function*(
     if (left <= 0 || application.cancelled) {
       return yield* new EffectInProgressError({ key: call.key, tool: call.tool, owner, remaining: reply.remaining })
     }
-    const jitter = yield* Random.nextBetween(0.9, 1.1)
-    const wait = Math.min(reply.remaining, left, pollInterval * jitter)
+    const poll = yield* Random.nextIntBetween(pollInterval * 0.9, pollInterval * 1.1)
+    const wait = Math.min(reply.remaining, left, poll)
     yield* Effect.interruptible(
       Effect.raceFirst(changed.await, clock.sleep(Duration.millis(Math.max(1, wait))))
     )

@@ -1,0 +1,277 @@
+/**
+ * Claims and releases whose replies are lost, late or refused: no process locks itself out, and no claim stays held.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { type EffectEvent, type IEffectStore } from "chamvi-effect"
+import { Effect, Fiber, Latch } from "effect"
+import { TestClock } from "effect/testing"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  counting,
+  down,
+  ended,
+  failsWith,
+  fork,
+  losingReply,
+  memory,
+  told,
+  turns,
+  withEvents,
+  withLogs
+} from "./support.ts"
+
+type Claim = IEffectStore["claim"]
+
+/** The store with claims that go wrong one after the other, and then right. */
+const claimingAs = (base: IEffectStore, ...wrong: ReadonlyArray<(claim: Claim) => Claim>): IEffectStore => {
+  const left = [...wrong]
+  return { ...base, claim: (requests) => (left.shift()?.(base.claim) ?? base.claim)(requests) }
+}
+
+const replyLost = (claim: Claim): Claim => (requests) => losingReply("claim", claim(requests))
+const replyNever = (claim: Claim): Claim => (requests) => Effect.andThen(claim(requests), Effect.never)
+const replyAfter = (latch: Latch.Latch) => (claim: Claim): Claim => (requests) => Effect.tap(claim(requests), () => latch.await)
+const sentAfter = (latch: Latch.Latch) => (claim: Claim): Claim => (requests) => Effect.andThen(latch.await, claim(requests))
+
+const statusOf = (store: IEffectStore) =>
+  Effect.map(store.get("k"), (row) => `${row?.status} ${row?.doubt} attempt ${row?.attempt}`)
+
+describe("reconciliation", () => {
+  it.effect("a lost claim reply does not lock the process out", () =>
+    Effect.gen(function*() {
+      for (const times of [1, 2, 3]) {
+        const store = claimingAs(yield* memory, ...new Array<typeof replyLost>(times).fill(replyLost))
+        const hook = counting()
+        const options = { waitFor: 0, execute: hook.execute }
+        for (let i = 0; i < times; i++) yield* failsWith(call(store, options), "EffectStoreError")
+        assert.strictEqual(hook.runs, 0)
+        const events: Array<EffectEvent> = []
+        assert.strictEqual(yield* withEvents(events)(call(store, options)), "done")
+        // its own claim, not one that it took from somebody
+        assert.deepStrictEqual(events.map(told), ["executed"])
+        assert.strictEqual(yield* statusOf(store), "recorded none attempt 1")
+        yield* assertIdle(store)
+      }
+    }))
+
+  it.effect("a claim that is never answered does not lock the process out", () =>
+    Effect.gen(function*() {
+      const store = claimingAs(yield* memory, replyNever, replyNever)
+      for (let i = 0; i < 2; i++) {
+        const fiber = yield* fork(call(store))
+        yield* TestClock.adjust(9_999)
+        assert.isFalse(ended(fiber))
+        yield* TestClock.adjust(1)
+        yield* failsWith(Fiber.join(fiber), "EffectStoreError")
+      }
+      assert.strictEqual(yield* call(store, { waitFor: 0 }), "done")
+      assert.strictEqual(yield* statusOf(store), "recorded none attempt 1")
+    }))
+
+  it.effect("a grant that comes after the timeout is given back", () =>
+    Effect.gen(function*() {
+      for (const late of [replyAfter, sentAfter]) {
+        const latch = Latch.makeUnsafe()
+        const store = claimingAs(yield* memory, late(latch))
+        const fiber = yield* fork(call(store))
+        yield* TestClock.adjust("10 seconds")
+        yield* failsWith(Fiber.join(fiber), "EffectStoreError")
+        yield* latch.open
+        yield* turns
+        assert.strictEqual(yield* statusOf(store), "released none attempt 1")
+        yield* assertIdle(store)
+        assert.strictEqual(yield* call(anotherProcess(store), { waitFor: 0, whenInDoubt: "fail" }), "done")
+      }
+    }))
+
+  it.effect("a late grant whose release fails is released by and by", () =>
+    Effect.gen(function*() {
+      const latch = Latch.makeUnsafe()
+      const base = yield* memory
+      let failures = 1
+      const store: IEffectStore = {
+        ...claimingAs(base, replyAfter(latch)),
+        release: (items) => failures-- > 0 ? down("release") : base.release(items)
+      }
+      const fiber = yield* fork(call(store))
+      yield* TestClock.adjust("10 seconds")
+      yield* failsWith(Fiber.join(fiber), "EffectStoreError")
+      yield* latch.open
+      yield* turns
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(yield* statusOf(store), "released none attempt 1")
+      yield* assertIdle(store)
+    }))
+
+  it.effect("a late reply does not take the claim from the call that asked again", () =>
+    Effect.gen(function*() {
+      const latch = Latch.makeUnsafe()
+      const store = claimingAs(yield* memory, replyAfter(latch))
+      const first = yield* fork(call(store))
+      yield* TestClock.adjust("10 seconds")
+      yield* failsWith(Fiber.join(first), "EffectStoreError")
+      const running = Latch.makeUnsafe()
+      const second = yield* fork(call(store, { execute: () => Effect.as(running.await, "second") }))
+      yield* latch.open
+      yield* turns
+      assert.strictEqual(yield* statusOf(store), "held none attempt 1")
+      yield* running.open
+      assert.strictEqual(yield* Fiber.join(second), "second")
+      yield* assertIdle(store)
+    }))
+
+  it.effect("a late reply during a second ask leaves the claim to it", () =>
+    Effect.gen(function*() {
+      const first = Latch.makeUnsafe()
+      const second = Latch.makeUnsafe()
+      const store = claimingAs(yield* memory, replyAfter(first), replyAfter(second))
+      const a = yield* fork(call(store))
+      yield* TestClock.adjust("10 seconds")
+      yield* failsWith(Fiber.join(a), "EffectStoreError")
+      const b = yield* fork(call(store))
+      yield* first.open
+      yield* turns
+      assert.strictEqual(yield* statusOf(store), "held none attempt 1")
+      yield* second.open
+      assert.strictEqual(yield* Fiber.join(b), "done")
+      yield* assertIdle(store)
+    }))
+
+  it.effect("when the second ask is answered too late as well, the claim is given back once", () =>
+    Effect.gen(function*() {
+      for (const order of [[0, 1], [1, 0]] as const) {
+        const latches = [Latch.makeUnsafe(), Latch.makeUnsafe()]
+        const store = claimingAs(yield* memory, ...latches.map(replyAfter))
+        for (let i = 0; i < 2; i++) {
+          const fiber = yield* fork(call(store))
+          yield* TestClock.adjust("10 seconds")
+          yield* failsWith(Fiber.join(fiber), "EffectStoreError")
+        }
+        for (const i of order) {
+          yield* latches[i]!.open
+          yield* turns
+        }
+        assert.strictEqual(yield* statusOf(store), "released none attempt 1")
+        yield* assertIdle(store)
+      }
+    }))
+
+  it.effect("a claim that arrives after its key was released is given back", () =>
+    Effect.gen(function*() {
+      const latch = Latch.makeUnsafe()
+      const store = claimingAs(yield* memory, sentAfter(latch))
+      const first = yield* fork(call(store))
+      yield* TestClock.adjust("10 seconds")
+      yield* failsWith(Fiber.join(first), "EffectStoreError")
+      // asked again with the same id, granted, tried, released; only now the first request reaches the ledger
+      yield* failsWith(call(store, { execute: () => Effect.fail({ _tag: "No" }) }), "No")
+      yield* latch.open
+      yield* turns
+      assert.strictEqual(yield* statusOf(store), "released tried attempt 2")
+      assert.strictEqual(yield* call(anotherProcess(store), { waitFor: 0, whenInDoubt: "fail" }), "done")
+    }))
+
+  it.effect("a claim that arrives while the next one waits for its reply goes to it, or back", () =>
+    Effect.gen(function*() {
+      const sent = Latch.makeUnsafe()
+      const answered = Latch.makeUnsafe()
+      const store = claimingAs(yield* memory, sentAfter(sent), replyAfter(answered))
+      const first = yield* fork(call(store))
+      yield* TestClock.adjust("10 seconds")
+      yield* failsWith(Fiber.join(first), "EffectStoreError")
+      const second = yield* fork(call(store))
+      yield* sent.open
+      yield* turns
+      yield* answered.open
+      assert.strictEqual(yield* Fiber.join(second), "done")
+      yield* turns
+      assert.strictEqual(yield* statusOf(store), "recorded none attempt 1")
+      yield* assertIdle(store)
+    }))
+
+  it.effect("another tool's conflict does not cost the process a grant whose reply was lost", () =>
+    Effect.gen(function*() {
+      const store = claimingAs(yield* memory, replyLost)
+      yield* failsWith(call(store), "EffectStoreError")
+      yield* failsWith(call(store, { tool: "u" }), "EffectKeyConflictError")
+      assert.strictEqual(yield* call(store, { waitFor: 0, whenInDoubt: "fail" }), "done")
+      yield* assertIdle(store)
+    }))
+
+  it.effect("a release that fails is sent again in the background", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      let failures = 3
+      const store: IEffectStore = { ...base, release: (items) => failures-- > 0 ? down("release") : base.release(items) }
+      const lines: Array<string> = []
+      yield* withLogs(lines)(failsWith(call(store, { execute: () => Effect.fail({ _tag: "No" }) }), "No"))
+      assert.strictEqual(lines.filter((line) => line.startsWith("Warn: ")).length, 1)
+      assert.strictEqual(yield* statusOf(base), "held none attempt 1")
+      yield* TestClock.adjust("5 seconds")
+      // its verdict is the truth about the attempt
+      assert.strictEqual(yield* statusOf(base), "released tried attempt 1")
+      yield* assertIdle(store)
+    }))
+
+  it.effect("a release that fails does not lock the own process out", () =>
+    Effect.gen(function*() {
+      const verdicts = [["tried", () => Effect.fail({ _tag: "No" })], ["inDoubt", () => Effect.die("half way")]] as const
+      for (const [doubt, execute] of verdicts) {
+        const base = yield* memory
+        let failures = 1
+        const store: IEffectStore = { ...base, release: (items) => failures-- > 0 ? down("release") : base.release(items) }
+        yield* Effect.ignoreCause(call(store, { execute }))
+        const events: Array<EffectEvent> = []
+        assert.strictEqual(yield* withEvents(events)(call(store, { waitFor: 0 })), "done")
+        assert.deepStrictEqual(events.map(told), [doubt === "tried" ? "executed" : "executed executedInDoubt"])
+        yield* TestClock.adjust("1 minute")
+        yield* assertIdle(store)
+        assert.strictEqual((yield* base.get("k"))?.status, "recorded")
+      }
+    }))
+
+  it.effect("a release whose reply is lost is released once", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      let lost = 1
+      const store: IEffectStore = {
+        ...base,
+        release: (items) => lost-- > 0 ? losingReply("release", base.release(items)) : base.release(items)
+      }
+      yield* failsWith(call(store, { execute: () => Effect.fail({ _tag: "No" }) }), "No")
+      // another process comes in between; the repeated release must not touch its claim
+      const running = Latch.makeUnsafe()
+      const other = yield* fork(call(base, { execute: () => Effect.as(running.await, "other") }))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* statusOf(base), "held tried attempt 2")
+      yield* running.open
+      assert.strictEqual(yield* Fiber.join(other), "other")
+      yield* assertIdle(store, base)
+    }))
+
+  it.effect("a release that never comes through leaves the key in doubt at the end of the lease", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const store: IEffectStore = { ...base, release: () => down("release") }
+      yield* failsWith(call(store, { execute: () => Effect.fail({ _tag: "No" }) }), "No")
+      yield* failsWith(call(store), "EffectStoreError")
+      yield* failsWith(call(base, { waitFor: 0 }), "EffectInProgressError")
+      yield* TestClock.adjust("2 minutes")
+      // nobody keeps it alive, and nobody sends the release for ever
+      yield* failsWith(call(base, { whenInDoubt: "fail" }), "EffectInDoubtError")
+      yield* assertIdle(store)
+    }))
+
+  it.effect("a release that is never answered holds the caller for no longer than the store's timeout", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const store: IEffectStore = { ...base, release: () => Effect.never }
+      const fiber = yield* fork(call(store, { storeTimeout: 500, execute: () => Effect.fail({ _tag: "No" }) }))
+      yield* TestClock.adjust(499)
+      assert.isFalse(ended(fiber))
+      yield* TestClock.adjust(1)
+      yield* failsWith(Fiber.join(fiber), "No")
+    }))
+})
