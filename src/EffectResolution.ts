@@ -87,5 +87,5 @@ export const EffectResolution = {
   notApplied: { [TypeId]: TypeId, _tag: "NotApplied" } as NotApplied,
   /** It cannot be known now. */
   unknown: { [TypeId]: TypeId, _tag: "Unknown" } as Unknown,
-  is: (value: unknown): value is EffectResolution => Predicate.hasProperty(value, TypeId)
+  is: (value: unknown): value is EffectResolution => Predicate.hasProperty(value, TypeId) && value[TypeId] === TypeId
 } as const

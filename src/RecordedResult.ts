@@ -42,18 +42,17 @@ export const unavailable = (reason: string): string => JSON.stringify({ unavaila
  */
 export const parse = (text: string): Option.Option<RecordedResult> =>
   Option.flatMap(Option.liftThrowable(JSON.parse)(text), (parsed: unknown): Option.Option<RecordedResult> => {
-    if (!Predicate.isObject(parsed)) return Option.none()
-    if (Object.hasOwn(parsed, "value")) {
-      return Option.some({ _tag: "Value", value: (parsed as { readonly value: unknown }).value })
-    }
-    if (Object.hasOwn(parsed, "undefined")) return Option.some({ _tag: "Value", value: undefined })
-    if (Object.hasOwn(parsed, "unavailable")) {
-      return Option.some({
-        _tag: "Unavailable",
-        reason: String((parsed as { readonly unavailable: unknown }).unavailable)
-      })
-    }
-    return Option.none()
+    // one member and no other: what more a newer version may say with another one must not be overlooked
+    const [member, ...others] = Predicate.isObject(parsed) ? Object.entries(parsed) : []
+    if (member === undefined || others.length > 0) return Option.none()
+    const [name, value] = member
+    return name === "value"
+      ? Option.some({ _tag: "Value", value })
+      : name === "undefined" && value === true
+      ? Option.some({ _tag: "Value", value: undefined })
+      : name === "unavailable" && typeof value === "string"
+      ? Option.some({ _tag: "Unavailable", reason: value })
+      : Option.none()
   })
 
 /**
