@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { LanguageModel, TelemetryOptions } from "ai"
-import { Context, Effect, Fiber, Layer, Scope } from "effect"
+import { Context, Effect, Fiber, Layer, type Scope } from "effect"
 
 /**
  * What calls use where they do not say otherwise.

@@ -6,7 +6,7 @@
 import type { jsonSchema } from "@ai-sdk/provider-utils"
 import { Context, type Schema } from "effect"
 import { sdkSchemaOf } from "./ai/codecs.ts"
-import type { JsonForm } from "./ai/jsonForm.ts"
+import type { JsonForm } from "./internal/jsonForm.ts"
 
 /**
  * A schema of the AI SDK whose values are `T`.

@@ -52,8 +52,7 @@ type Context_<C> = string extends keyof C ? ToolContext["Service"] : EffectToolC
 type Answer<O> = [O] extends [never] ? unknown : O | undefined | EffectResolution<O>
 
 /** `run`, `state` and `artifacts` are the run's. */
-type Unreserved<CS> = ContextOf<CS> extends infer C
-  ? string extends keyof C ? unknown
+type Unreserved<CS> = ContextOf<CS> extends infer C ? string extends keyof C ? unknown
   : [Extract<keyof C, "run" | "state" | "artifacts">] extends [never] ? unknown
   : { readonly contextSchema: { readonly "run, state and artifacts are reserved names in a contextSchema": never } }
   : unknown
@@ -246,7 +245,9 @@ const checkReserved = (schema: FlexibleSchema<unknown> | undefined): void => {
   const taken = reserved.filter((name) => Object.hasOwn(described.properties as object, name))
   if (taken.length === 0) return
   throw new TypeError(
-    `The contextSchema of an effect tool has the reserved ${taken.length === 1 ? "name" : "names"} ${taken.join(", ")}: `
+    `The contextSchema of an effect tool has the reserved ${taken.length === 1 ? "name" : "names"} ${
+      taken.join(", ")
+    }: `
       + "run, state and artifacts are the run's own. Rename them in the schema."
   )
 }

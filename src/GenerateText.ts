@@ -110,16 +110,19 @@ const run = Effect.fnUntraced(function*(options: RawOptions, context: Context.Co
   const { defaults } = yield* Ai
   const model = options.model ?? defaults.model
   if (model === undefined) return yield* noModel()
-  return yield* bindCall({ tools: options.tools, abortSignal: options.abortSignal, context }, ({ signal, tools }) =>
-    ai.generateText({
-      ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
-      ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
-      ...options,
-      model,
-      ...tools === undefined ? {} : { tools },
-      abortSignal: signal,
-      ...withOriginals(options)
-    } as RawOptions))
+  return yield* bindCall(
+    { tools: options.tools, abortSignal: options.abortSignal, context },
+    ({ signal, tools }) =>
+      ai.generateText({
+        ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
+        ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
+        ...options,
+        model,
+        ...tools === undefined ? {} : { tools },
+        abortSignal: signal,
+        ...withOriginals(options)
+      } as RawOptions)
+  )
 })
 
 const noModel = () =>

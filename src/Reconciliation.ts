@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import { Context, Duration, Effect, Result, type Schema, type Scope } from "effect"
-import type { IsJson } from "./ai/jsonForm.ts"
+import type { IsJson } from "./internal/jsonForm.ts"
 import { checkKey, fingerprint } from "./EffectKey.ts"
 import type { EffectResolution } from "./EffectResolution.ts"
 import { EffectSettings, override, type SettingsOptions } from "./EffectSettings.ts"

@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
-import { type Context, Effect } from "effect"
+import { type Context, Data, Effect } from "effect"
 import type { AnySchema, Decoded, Held } from "./ai/AnySchema.ts"
 import { type Caller, capture, type Captured, contextOf, rebindable } from "./ai/callContext.ts"
 import { type AnyToolOptions, sdkFields, type ToolCodecs, toolCodecs } from "./ai/sdkTool.ts"
@@ -105,7 +105,27 @@ export const tool = <
   Tool<Held<S>, HeldResult<O, OS>, HeldContext<CS>>,
   never,
   HookServices<R | SR | DR | VR | MR, S, OS, CS>
-> => Effect.contextWith((context: Context.Context<never>) => Effect.sync(() => makeTool(options as never, context) as never))
+> =>
+  Effect.contextWith((context: Context.Context<never>) =>
+    Effect.sync(() => makeTool(options as never, context) as never)
+  )
+
+/**
+ * `execute` is done, but its result does not fit its `outputSchema`, or JSON where there is none. The value of a `tool-error`
+ * part: the model reads that the work itself was done.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ToolResultError extends Data.TaggedError("ToolResultError")<{
+  readonly problem: string
+  readonly cause: unknown
+}> {
+  override get message(): string {
+    return `The tool has done its work, but its result cannot be given: ${this.problem}. Return what the tool's outputSchema `
+      + `describes; what JSON cannot carry needs an Effect Schema there.`
+  }
+}
 
 const none: ReadonlySet<string> = new Set()
 
@@ -137,11 +157,13 @@ const execute = Effect.fnUntraced(function*(
   const decoded = yield* Effect.interruptible(codecs.input.decode(input))
   const context = yield* Effect.interruptible(codecs.context.decode(call.context))
   const value = yield* hookAnswer("execute", () => options.execute?.(decoded as never, { ...call, context } as never))
-  return yield* codecs.output.lifted ? codecs.output.encode(value) : checkJson(value)
+  return yield* codecs.output.lifted
+    ? Effect.mapError(codecs.output.encode(value), (cause) => unwritable(cause))
+    : checkJson(value)
 })
 
 // The AI SDK writes results with JSON.stringify, and where that throws the whole call rejects: after the work was done.
-const checkJson = (value: unknown): Effect.Effect<unknown, unknown> =>
+const checkJson = (value: unknown): Effect.Effect<unknown, ToolResultError> =>
   typeof value !== "object" && typeof value !== "bigint" || value === null
     ? Effect.succeed(value)
     : Effect.try({
@@ -149,9 +171,8 @@ const checkJson = (value: unknown): Effect.Effect<unknown, unknown> =>
         JSON.stringify(value)
         return value
       },
-      catch: (problem) =>
-        new TypeError(
-          `The tool's work is done, but its result is not JSON (${problem instanceof Error ? problem.message : "it cannot be written"}). `
-            + `Give the tool an Effect Schema as outputSchema.`
-        )
+      catch: unwritable
     })
+
+const unwritable = (cause: unknown): ToolResultError =>
+  new ToolResultError({ problem: cause instanceof Error ? cause.message : "it cannot be written as JSON", cause })

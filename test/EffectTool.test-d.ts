@@ -4,16 +4,19 @@ import { EffectResolution } from "../src/EffectResolution.ts"
 import { defineEffectTool } from "../src/EffectTool.ts"
 import { ToolContext } from "../src/ToolContext.ts"
 
-class GitHub extends Context.Service<GitHub, { readonly post: (body: string) => Effect.Effect<{ readonly id: number }> }>()(
-  "test/GitHub"
-) {}
+class GitHub
+  extends Context.Service<GitHub, { readonly post: (body: string) => Effect.Effect<{ readonly id: number }> }>()(
+    "test/GitHub"
+  )
+{}
 class Search extends Context.Service<Search, { readonly find: (text: string) => Effect.Effect<number | undefined> }>()(
   "test/Search"
 ) {}
 class Keys extends Context.Service<Keys, string>()("test/Keys") {}
 
 type Services<T> = T extends Effect.Effect<unknown, unknown, infer R> ? R : never
-type Output<T> = T extends Effect.Effect<{ execute: (...args: never) => PromiseLike<infer O> }, never, unknown> ? O : never
+type Output<T> = T extends Effect.Effect<{ execute: (...args: never) => PromiseLike<infer O> }, never, unknown> ? O
+  : never
 
 const inputSchema = Schema.Struct({ issue: Schema.Int, body: Schema.String, due: Schema.Date })
 
@@ -36,7 +39,7 @@ describe("defineEffectTool", () => {
   })
 
   it("gives hooks decoded input, the run, and the call's options", () => {
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       effectKey: (input, ctx, options) => {
         expectTypeOf(input.due).toEqualTypeOf<Date>()
@@ -54,7 +57,7 @@ describe("defineEffectTool", () => {
   })
 
   it("puts the tool's own context under the run", () => {
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       contextSchema: Schema.Struct({ user: Schema.String }),
       effectKey: (_, ctx) => `${ctx.run.runId}:${ctx.user}`,
@@ -64,7 +67,7 @@ describe("defineEffectTool", () => {
       },
       execute: (_, { context }) => Effect.succeed(`${context.user} ${context.run.runId}`)
     })
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       // @ts-expect-error there is no user without a contextSchema
       effectKey: (_, ctx) => ctx.user,
@@ -73,7 +76,7 @@ describe("defineEffectTool", () => {
   })
 
   it("reserves run, state and artifacts in a contextSchema", () => {
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       // @ts-expect-error run is reserved
       contextSchema: Schema.Struct({ run: Schema.String }),
@@ -83,30 +86,30 @@ describe("defineEffectTool", () => {
 
   it("takes from alreadyApplied the result of execute, undefined, or a resolution", () => {
     const execute = () => Effect.succeed({ id: 1, url: "" })
-    defineEffectTool({ inputSchema, execute, alreadyApplied: () => undefined })
-    defineEffectTool({ inputSchema, execute, alreadyApplied: () => ({ id: 1, url: "x" }) })
-    defineEffectTool({ inputSchema, execute, alreadyApplied: () => Effect.succeed({ id: 1, url: "x" }) })
-    defineEffectTool({ inputSchema, execute, alreadyApplied: () => Effect.undefined })
-    defineEffectTool({ inputSchema, execute, alreadyApplied: () => EffectResolution.notApplied })
-    defineEffectTool({
+    void defineEffectTool({ inputSchema, execute, alreadyApplied: () => undefined })
+    void defineEffectTool({ inputSchema, execute, alreadyApplied: () => ({ id: 1, url: "x" }) })
+    void defineEffectTool({ inputSchema, execute, alreadyApplied: () => Effect.succeed({ id: 1, url: "x" }) })
+    void defineEffectTool({ inputSchema, execute, alreadyApplied: () => Effect.undefined })
+    void defineEffectTool({ inputSchema, execute, alreadyApplied: () => EffectResolution.notApplied })
+    void defineEffectTool({
       inputSchema,
       execute,
       alreadyApplied: (key) =>
         Effect.succeed(key === "" ? EffectResolution.unknown : EffectResolution.applied({ id: 1, url: "x" }))
     })
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       execute: ({ issue }) => Effect.succeed({ id: issue, url: "" }),
       // @ts-expect-error url is missing
       alreadyApplied: (key) => Effect.succeed({ id: key.length })
     })
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       execute: ({ issue }) => Effect.succeed({ id: issue, url: "" }),
       // @ts-expect-error not the result
       alreadyApplied: () => "yes"
     })
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       execute: ({ issue }) => Effect.succeed({ id: issue, url: "" }),
       // @ts-expect-error a resolution with another result
@@ -115,18 +118,18 @@ describe("defineEffectTool", () => {
   })
 
   it("takes null from alreadyApplied only where the result may be null", () => {
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       execute: ({ body }) => Effect.succeed<string | null>(body),
       alreadyApplied: () => null
     })
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       execute: ({ body }) => Effect.succeed(body),
       // @ts-expect-error null is no result
       alreadyApplied: () => null
     })
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       execute: ({ body }) => Effect.succeed(body),
       // @ts-expect-error null is no result
@@ -136,7 +139,7 @@ describe("defineEffectTool", () => {
 
   it("asks for an outputSchema where JSON cannot carry the result", () => {
     // @ts-expect-error Property 'outputSchema' is missing
-    defineEffectTool({ inputSchema, execute: () => Effect.succeed(new Date(0)) })
+    void defineEffectTool({ inputSchema, execute: () => Effect.succeed(new Date(0)) })
     const made = defineEffectTool({
       inputSchema,
       outputSchema: Schema.Struct({ at: Schema.Date }),
@@ -148,14 +151,14 @@ describe("defineEffectTool", () => {
 
   it("requires execute, and reports a mistake where it is made", () => {
     // @ts-expect-error execute is missing
-    defineEffectTool({ inputSchema })
-    defineEffectTool({
+    void defineEffectTool({ inputSchema })
+    void defineEffectTool({
       inputSchema,
       // @ts-expect-error a key is a text
       effectKey: ({ issue }) => issue,
       execute: () => Effect.void
     })
-    defineEffectTool({
+    void defineEffectTool({
       inputSchema,
       execute: () => Effect.void,
       // @ts-expect-error no such answer

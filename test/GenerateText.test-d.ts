@@ -11,7 +11,9 @@ import { tool } from "../src/Tool.ts"
 import type { ToolContext } from "../src/ToolContext.ts"
 import type { Same } from "./support/types.ts"
 
-class Weather extends Context.Service<Weather, { readonly get: (city: string) => Effect.Effect<number> }>()("Weather") {}
+class Weather
+  extends Context.Service<Weather, { readonly get: (city: string) => Effect.Effect<number> }>()("Weather")
+{}
 
 type Success<T> = T extends Effect.Effect<infer A, unknown, unknown> ? A : never
 type Failure<T> = T extends Effect.Effect<unknown, infer E, unknown> ? E : never
@@ -74,7 +76,7 @@ describe("generateText", () => {
   })
 
   it("types callbacks by the tools", () => {
-    generateText({
+    void generateText({
       model,
       prompt: "hi",
       tools: { weather },
@@ -89,24 +91,24 @@ describe("generateText", () => {
   })
 
   it("keeps prompt and messages apart", () => {
-    generateText({ model, messages: [{ role: "user", content: "hi" }] })
+    void generateText({ model, messages: [{ role: "user", content: "hi" }] })
     // @ts-expect-error neither prompt nor messages
-    generateText({ model })
+    void generateText({ model })
     // @ts-expect-error both
-    generateText({ model, prompt: "hi", messages: [] })
+    void generateText({ model, prompt: "hi", messages: [] })
   })
 
   it("rejects misspelt options", () => {
     // @ts-expect-error misspelt
-    generateText({ model, prompt: "hi", temprature: 1 })
+    void generateText({ model, prompt: "hi", temprature: 1 })
   })
 
   it("asks for the context of tools that have a contextSchema", () => {
     const user = {} as Success<typeof makeUser>
-    generateText({ model, prompt: "hi", tools: { user }, toolsContext: { user: { id: "1" } } })
+    void generateText({ model, prompt: "hi", tools: { user }, toolsContext: { user: { id: "1" } } })
     // @ts-expect-error toolsContext is missing
-    generateText({ model, prompt: "hi", tools: { user } })
-    generateText({
+    void generateText({ model, prompt: "hi", tools: { user } })
+    void generateText({
       model,
       prompt: "hi",
       tools: { user },

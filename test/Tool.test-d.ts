@@ -1,5 +1,5 @@
-import { jsonSchema, type ToolSet } from "ai"
-import { Context, Effect, Option, Schema, type Scope } from "effect"
+import { jsonSchema, type JSONValue, type ToolSet } from "ai"
+import { Context, Effect, type Option, Schema, type SchemaGetter, type Scope } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import { z } from "zod"
 import { tool } from "../src/Tool.ts"
@@ -8,8 +8,10 @@ class Clock1 extends Context.Service<Clock1, { readonly now: Effect.Effect<numbe
 class Clock2 extends Context.Service<Clock2, { readonly now: Effect.Effect<number> }>()("test/Clock2") {}
 class Decoder extends Context.Service<Decoder, string>()("test/Decoder") {}
 
-type Input<T> = T extends Effect.Effect<{ execute: (input: infer I, ...rest: never) => unknown }, never, unknown> ? I : never
-type Output<T> = T extends Effect.Effect<{ execute: (...args: never) => PromiseLike<infer O> }, never, unknown> ? O : never
+type Input<T> = T extends Effect.Effect<{ execute: (input: infer I, ...rest: never) => unknown }, never, unknown> ? I
+  : never
+type Output<T> = T extends Effect.Effect<{ execute: (...args: never) => PromiseLike<infer O> }, never, unknown> ? O
+  : never
 type Services<T> = T extends Effect.Effect<unknown, unknown, infer R> ? R : never
 
 describe("tool", () => {
@@ -108,7 +110,7 @@ describe("tool", () => {
       toModelOutput: ({ output }) => ({ type: "text", value: output.at.toISOString() })
     })
     expectTypeOf<Output<typeof made>>().toEqualTypeOf<{ readonly at: string }>()
-    tool({
+    void tool({
       inputSchema: Schema.Struct({}),
       outputSchema: z.object({ n: z.number() }),
       execute: () => Effect.succeed({ n: 1 })
@@ -123,59 +125,59 @@ describe("tool", () => {
       readonly id: string & { readonly brand: "Id" }
     }
     const of = <T>(): Effect.Effect<T> => Effect.die("types only")
-    tool({ inputSchema: Schema.Struct({}), execute: () => of<Tree>() })
-    tool({ inputSchema: Schema.Struct({}), execute: () => of<Tree | "none" | undefined>() })
-    tool({ inputSchema: Schema.Struct({}), execute: () => Effect.void })
-    tool({ inputSchema: Schema.Struct({}), execute: () => of<import("ai").JSONValue>() })
-    tool({ inputSchema: Schema.Struct({}), execute: () => of<readonly [string, number]>() })
+    void tool({ inputSchema: Schema.Struct({}), execute: () => of<Tree>() })
+    void tool({ inputSchema: Schema.Struct({}), execute: () => of<Tree | "none" | undefined>() })
+    void tool({ inputSchema: Schema.Struct({}), execute: () => Effect.void })
+    void tool({ inputSchema: Schema.Struct({}), execute: () => of<JSONValue>() })
+    void tool({ inputSchema: Schema.Struct({}), execute: () => of<readonly [string, number]>() })
   })
 
   it("asks for an outputSchema where JSON cannot carry the result", () => {
     const of = <T>(): Effect.Effect<T> => Effect.die("types only")
     const inputSchema = Schema.Struct({})
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<Date>() })
+    void tool({ inputSchema, execute: () => of<Date>() })
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<{ n: bigint }>() })
+    void tool({ inputSchema, execute: () => of<{ n: bigint }>() })
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<Map<string, string>>() })
+    void tool({ inputSchema, execute: () => of<Map<string, string>>() })
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<Option.Option<string>>() })
+    void tool({ inputSchema, execute: () => of<Option.Option<string>>() })
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<Error>() })
+    void tool({ inputSchema, execute: () => of<Error>() })
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<unknown>() })
+    void tool({ inputSchema, execute: () => of<unknown>() })
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<ReadonlyArray<string | undefined>>() })
+    void tool({ inputSchema, execute: () => of<ReadonlyArray<string | undefined>>() })
     // @ts-expect-error Property 'outputSchema' is missing
-    tool({ inputSchema, execute: () => of<{ f: () => void }>() })
+    void tool({ inputSchema, execute: () => of<{ f: () => void }>() })
   })
 
   it("reports a mistake where it is made", () => {
-    tool({
+    void tool({
       inputSchema: Schema.Struct({ a: Schema.Int }),
       // @ts-expect-error there is no b
-      execute: ({ b }) => Effect.succeed(1)
+      execute: ({ b: _b }) => Effect.succeed(1)
     })
-    tool({
+    void tool({
       inputSchema: Schema.Struct({ a: Schema.Int }),
       outputSchema: Schema.Struct({ at: Schema.Date }),
       // @ts-expect-error the result has no at
       execute: () => Effect.succeed({ id: 1 })
     })
-    tool({
+    void tool({
       inputSchema: Schema.Struct({ a: Schema.Int }),
       execute: ({ a }) => Effect.succeed(a),
       // @ts-expect-error a number is no text
       toModelOutput: ({ output }) => ({ type: "text", value: output })
     })
-    tool({
+    void tool({
       inputSchema: Schema.Struct({ a: Schema.Int }),
       execute: ({ a }) => Effect.succeed(a),
       // @ts-expect-error callbacks cannot fail
       onInputStart: () => Effect.fail("no")
     })
-    tool({
+    void tool({
       inputSchema: Schema.Struct({ a: Schema.Int }),
       execute: ({ a }) => Effect.succeed(a),
       // @ts-expect-error misspelt
@@ -192,15 +194,16 @@ describe("tool", () => {
         return Effect.void
       }
     })
-    type C = typeof made extends Effect.Effect<{ execute: (i: never, o: infer Opt) => unknown }, never, never> ? Opt : never
+    type C = typeof made extends Effect.Effect<{ execute: (i: never, o: infer Opt) => unknown }> ? Opt
+      : never
     expectTypeOf<C extends { context: infer X } ? X : never>().toEqualTypeOf<{ readonly since: string }>()
   })
 
   it("fits into the AI SDK's ToolSet", () => {
     const made = tool({ inputSchema: Schema.Struct({ a: Schema.Date }), execute: () => Effect.succeed(1) })
-    type Made = typeof made extends Effect.Effect<infer T, never, never> ? T : never
+    type Made = typeof made extends Effect.Effect<infer T> ? T : never
     expectTypeOf<{ made: Made }>().toExtend<ToolSet>()
   })
 })
 
-declare const secretGetter: () => import("effect").SchemaGetter.Getter<string, string, Decoder>
+declare const secretGetter: () => SchemaGetter.Getter<string, string, Decoder>

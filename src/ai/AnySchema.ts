@@ -5,7 +5,7 @@
  */
 import type { FlexibleSchema } from "@ai-sdk/provider-utils"
 import type { Schema } from "effect"
-import type { JsonForm } from "./jsonForm.ts"
+import type { JsonForm } from "../internal/jsonForm.ts"
 
 /**
  * An Effect Schema, or what the AI SDK takes: Zod, `jsonSchema()`, Standard Schema.
@@ -29,7 +29,9 @@ export type Decoded<S> = S extends Schema.Constraint ? S["Type"] : S extends Fle
  * @category utility types
  * @since 0.1.0
  */
-export type Held<S> = S extends Schema.Constraint ? JsonForm<S["Encoded"]> : S extends FlexibleSchema<infer T> ? T : never
+export type Held<S> = S extends Schema.Constraint ? JsonForm<S["Encoded"]>
+  : S extends FlexibleSchema<infer T> ? T
+  : never
 
 /** Whether a schema option was left out: its type parameter is then its default, everything. */
 export type Absent<S> = AnySchema extends S ? true : false

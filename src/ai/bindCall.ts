@@ -34,7 +34,9 @@ export const bindCall = Effect.fnUntraced(function*<A>(call: Call, make: (bound:
     track: executions.track,
     rejection: (failure) => new ToolFailure(failure)
   })
-  const tools = effectTools === undefined ? undefined : mapTools(effectTools, (tool) => bindTool(tool, caller)) as ToolSet
+  const tools = effectTools === undefined
+    ? undefined
+    : mapTools(effectTools, (tool) => bindTool(tool, caller)) as ToolSet
   // The SDK can reject while other tools of the step still run. They are stopped, and waited for.
   const drained = (): Promise<void> => {
     if (executions.running > 0) stop.abort()
@@ -45,7 +47,9 @@ export const bindCall = Effect.fnUntraced(function*<A>(call: Call, make: (bound:
     { foreign: call.abortSignal, drained }
   ).pipe(
     Effect.mapError((error) =>
-      call.abortSignal?.aborted === true && error === call.abortSignal.reason ? AiError.aborted(error) : AiError.from(error)
+      call.abortSignal?.aborted === true && error === call.abortSignal.reason
+        ? AiError.aborted(error)
+        : AiError.from(error)
     )
   )
 }, Effect.scoped)
@@ -72,7 +76,7 @@ class Executions {
       return await start()
     } finally {
       this.running--
-      if (this.running === 0) for (const resume of this.#waiting.splice(0)) resume()
+      if (this.running === 0) { for (const resume of this.#waiting.splice(0)) resume() }
     }
   }
 

@@ -91,7 +91,9 @@ export const rebindable = <F extends Callback>(make: (caller: Caller | undefined
 export const bindTool = <T extends object>(tool: T, caller: Caller): T => {
   const patch: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(tool)) {
-    const make = typeof value === "function" ? (value as { readonly [Rebind]?: (caller: Caller) => Callback })[Rebind] : undefined
+    const make = typeof value === "function"
+      ? (value as { readonly [Rebind]?: (caller: Caller) => Callback })[Rebind]
+      : undefined
     if (make !== undefined) patch[name] = make(caller)
   }
   return Object.keys(patch).length === 0 ? tool : copyTool(tool, patch as Partial<Record<keyof T, unknown>>)

@@ -4,7 +4,7 @@
  * Services that decoding or encoding needs are part of a tool's own services; the Effects here are run with them.
  */
 import { type FlexibleSchema, jsonSchema, type ValidationResult } from "@ai-sdk/provider-utils"
-import { Context, Effect, Exit, Schema } from "effect"
+import { type Context, Effect, Exit, Schema } from "effect"
 import { jsonSchemaOf } from "../internal/jsonSchema.ts"
 import type { AnySchema } from "./AnySchema.ts"
 
@@ -53,7 +53,9 @@ const validator = <T>(
         ? { success: true, value: value as T }
         : { success: false, error: asError(exit) }
     const exit = fiber.pollUnsafe()
-    return exit === undefined ? new Promise((resolve) => fiber.addObserver((exit) => resolve(answer(exit)))) : answer(exit)
+    return exit === undefined
+      ? new Promise((resolve) => fiber.addObserver((exit) => resolve(answer(exit))))
+      : answer(exit)
   }
 }
 

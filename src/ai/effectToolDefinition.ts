@@ -34,7 +34,10 @@ type Holder = { readonly [Definition]?: EffectToolDefinition }
  * Hides the definition in the tool and in its `execute`: the tool's own property survives a copy of its descriptors and an
  * `execute` that was replaced, and the one on the function survives a spread.
  */
-export const hideDefinition = <T extends { readonly execute: object }>(tool: T, definition: EffectToolDefinition): T => {
+export const hideDefinition = <T extends { readonly execute: object }>(
+  tool: T,
+  definition: EffectToolDefinition
+): T => {
   hideOnTool(tool.execute, Definition, definition)
   return hideOnTool(tool, Definition, definition)
 }

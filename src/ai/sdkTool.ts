@@ -57,7 +57,8 @@ export const sdkFields = (
     const callback = options[name]
     if (callback !== undefined) fields[name] = notifier(name, callback, captured, codecs)
   }
-  if (options.toModelOutput !== undefined) fields["toModelOutput"] = modelOutput(options.toModelOutput, captured, codecs)
+  if (options.toModelOutput !== undefined)
+    fields["toModelOutput"] = modelOutput(options.toModelOutput, captured, codecs)
   return fields
 }
 
@@ -100,8 +101,10 @@ const modelOutput = (callback: (options: never) => unknown, captured: Captured, 
     const run = runCallback(captured, caller)
     return (options: { readonly input: unknown; readonly output: unknown }): Promise<ToolResultOutput> => {
       const seen = Effect.all([codecs.input.decode(options.input), codecs.output.decode(options.output)])
-      const make = Effect.flatMap(seen, ([input, output]) =>
-        hookAnswer("toModelOutput", () => callback({ ...options, input, output } as never)))
+      const make = Effect.flatMap(
+        seen,
+        ([input, output]) => hookAnswer("toModelOutput", () => callback({ ...options, input, output } as never))
+      )
       return run(Effect.map(orLog("toModelOutput", make), (answer) => answer ?? defaultOutput(options.output)))
         .catch(() => defaultOutput(options.output)) as Promise<ToolResultOutput>
     }

@@ -18,7 +18,7 @@ import type {
 } from "@ai-sdk/provider-utils"
 import type { Effect, Schema, Scope } from "effect"
 import type { Absent, AnySchema, Decoded, DecodingServices, EncodingServices, Held } from "./AnySchema.ts"
-import type { IsJson } from "./jsonForm.ts"
+import type { IsJson } from "../internal/jsonForm.ts"
 
 /** What an `outputSchema` allows as a result. */
 export type ResultOf<OS> = Absent<OS> extends true ? unknown : Decoded<OS>

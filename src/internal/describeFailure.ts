@@ -20,7 +20,7 @@ const describe = (failure: unknown): string => {
   if (Redacted.isRedacted(failure)) return `The tool failed with a redacted value.`
   if (failure === undefined || failure === null) return `The tool failed with ${String(failure)}.`
   if (typeof failure === "function" || typeof failure === "symbol") return `The tool failed with a ${typeof failure}.`
-  if (typeof failure !== "object") return `The tool failed with ${String(failure)}.`
+  if (typeof failure !== "object") return `The tool failed with ${String(failure as number | bigint | boolean)}.`
   const name = nameOf(failure)
   const message = text(read(failure, "message"))
   const fields = fieldsOf(failure)

@@ -136,7 +136,9 @@ const isNode = (value: unknown): value is JsonNode =>
 
 const mapRecord = (value: unknown, f: (node: JsonNode) => JsonNode): Record<string, JsonNode> | undefined =>
   isNode(value)
-    ? Object.fromEntries(Object.entries(value).map(([key, child]) => [key, isNode(child) ? f(child) : child as JsonNode]))
+    ? Object.fromEntries(
+      Object.entries(value).map(([key, child]) => [key, isNode(child) ? f(child) : child as JsonNode])
+    )
     : undefined
 
 const nodes = (value: unknown): ReadonlyArray<JsonNode> => Array.isArray(value) ? value.filter(isNode) : []
@@ -147,14 +149,14 @@ const openOr = (node: JsonNode): JsonNode | true => Object.keys(node).length ===
 const flattenAllOf = (node: JsonNode): JsonNode => {
   if (!Array.isArray(node.allOf)) return node
   const { allOf, ...rest } = node
-  let merged: JsonNode = rest
+  const merged: JsonNode = { ...rest }
   const left: Array<JsonNode> = []
   for (const part of nodes(allOf).map(normalize)) {
     const conflicts = Object.keys(part).some((key) =>
       key in merged && JSON.stringify(merged[key]) !== JSON.stringify(part[key]) && !unnecessary.has(key)
     )
     if (conflicts || "$ref" in part) left.push(part)
-    else merged = { ...merged, ...part }
+    else Object.assign(merged, part)
   }
   return left.length === 0 ? merged : { ...merged, allOf: left }
 }

@@ -4,7 +4,7 @@
  *
  * All Promises, `AbortSignal`s and `try`s of ranks 0 to 3 live here.
  */
-import { Cause, Context, Effect, Option, Predicate, type Scope, Stream } from "effect"
+import { Cause, type Context, Effect, Option, Predicate, type Scope, Stream } from "effect"
 import { forkGently, type GentleFiber } from "./gentleInterrupt.ts"
 
 /**
@@ -98,7 +98,10 @@ export const hookAnswer = (hook: string, evaluate: () => unknown): Effect.Effect
     Effect.interruptible(Effect.try({ try: evaluate, catch: (thrown) => thrown })),
     (answer) =>
       Effect.isEffect(answer)
-        ? Effect.flatMap(Effect.interruptible(answer as Effect.Effect<unknown, unknown>), (value) => settle(hook, value))
+        ? Effect.flatMap(
+          Effect.interruptible(answer as Effect.Effect<unknown, unknown>),
+          (value) => settle(hook, value)
+        )
         : settle(hook, answer)
   )
 

@@ -20,8 +20,10 @@ export const hideOnTool = <T extends object>(tool: T, key: symbol, value: unknow
   Object.defineProperty(tool, key, { value, enumerable: false, writable: false, configurable: true })
 
 /** Maps the tools of a set. The names stay, whatever they are, in their order. */
-export const mapTools = <V, W>(tools: Readonly<Record<string, V>>, f: (tool: V, name: string) => W): Record<string, W> =>
-  mapEntries(tools, f)
+export const mapTools = <V, W>(
+  tools: Readonly<Record<string, V>>,
+  f: (tool: V, name: string) => W
+): Record<string, W> => mapEntries(tools, f)
 
 const mapEntries = <W>(record: object, f: (value: never, name: string) => W): Record<string, W> =>
   Object.fromEntries(Object.entries(record).map(([name, value]) => [name, f(value as never, name)]))

@@ -30,7 +30,10 @@ describe("gentle interrupt", () => {
             Effect.uninterruptibleMask(() =>
               Effect.gen(function*() {
                 yield* latch.await
-                for (let step = 0; step < steps; step++) yield* step % 7 === 0 ? Effect.yieldNow : Effect.sync(() => step)
+                for (let step = 0; step < steps; step++)
+                  yield* step % 7 === 0
+                    ? Effect.yieldNow
+                    : Effect.sync(() => step)
                 return steps
               })
             )

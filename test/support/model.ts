@@ -1,5 +1,9 @@
 /** A scripted language model: what it answers, turn by turn, and what it was asked. */
-import type { LanguageModelV4CallOptions, LanguageModelV4Content, LanguageModelV4GenerateResult } from "@ai-sdk/provider"
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Content,
+  LanguageModelV4GenerateResult
+} from "@ai-sdk/provider"
 import { MockLanguageModelV4 } from "ai/test"
 
 const usage: LanguageModelV4GenerateResult["usage"] = {
@@ -30,7 +34,9 @@ export const says = (text: string): LanguageModelV4GenerateResult => ({
   warnings: []
 })
 
-export type Turn = LanguageModelV4GenerateResult | ((options: LanguageModelV4CallOptions) => PromiseLike<LanguageModelV4GenerateResult>)
+export type Turn =
+  | LanguageModelV4GenerateResult
+  | ((options: LanguageModelV4CallOptions) => PromiseLike<LanguageModelV4GenerateResult>)
 
 /** Answers one turn after the other, the last one again and again. */
 export const scripted = (...turns: ReadonlyArray<Turn>): MockLanguageModelV4 => {
