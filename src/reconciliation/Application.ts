@@ -17,8 +17,7 @@ export class Application {
   readonly key: string
   readonly tool: string
   readonly fingerprint: string
-  /** The applications whose end this one's `execute` waits for. */
-  readonly waitsFor = new Set<Application>()
+  private readonly waits = new Set<{ readonly on: Application }>()
   flags: Flags = noFlags
   ending: Ending | undefined = undefined
   /** Whether a hook may be running, so that leaving means to wait for its finalizers. */
@@ -80,8 +79,22 @@ export class Application {
   }
 
   /**
+   * Notes that a hook of this application waits for the end of another; answers how to take the note back. Two waits for
+   * one application are two notes.
+   */
+  waitFor(on: Application): () => void {
+    const wait = { on }
+    this.waits.add(wait)
+    return () => void this.waits.delete(wait)
+  }
+
+  get waitsFor(): ReadonlyArray<Application> {
+    return Array.from(this.waits, ({ on }) => on)
+  }
+
+  /**
    * Joins those for whom the application runs. Answers how to leave them before the end, or `undefined` where it has ended
-   * already.
+   * already. Who comes after the last one left is no more than told of the end.
    */
   join(observer: (ending: Ending) => void): Effect.Effect<void> | undefined {
     if (this.ending !== undefined) {
@@ -89,6 +102,7 @@ export class Application {
       return undefined
     }
     this.observers.add(observer)
+    if (this.cancelled) return Effect.sync(() => void this.observers.delete(observer))
     this.waiters++
     return Effect.suspend(() => {
       this.observers.delete(observer)

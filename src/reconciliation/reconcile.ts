@@ -49,9 +49,7 @@ const enter = (
   if (circle !== undefined) {
     return resume(Effect.fail(new EffectReentrantError({ key: call.key, tool: call.tool, circle })))
   }
-  return present.cancelled
-    ? resume(Effect.flatMap(present.ended, () => reconcile(call, report)))
-    : share(call, report, enclosing, present, true, resume)
+  return share(call, report, enclosing, present, true, resume)
 }
 
 const start = (call: Call, registry: Registry, fiber: Fiber.Fiber<unknown, unknown>): Application => {
@@ -92,9 +90,11 @@ const share = (
   joined: boolean,
   resume: Resume
 ): Effect.Effect<void> | void => {
-  const waiter = enclosing.at(-1)
+  const tooLate = application.cancelled
+  const done = enclosing.at(-1)?.waitFor(application)
   const leave = application.join((ending) => {
-    waiter?.waitsFor.delete(application)
+    done?.()
+    if (tooLate) return resume(reconcile(call, report))
     report.flags = merge(report.flags, application.flags)
     switch (ending._tag) {
       case "Applied":
@@ -106,12 +106,8 @@ const share = (
         return resume(reconcile(call, report))
     }
   })
-  if (leave === undefined) return
-  waiter?.waitsFor.add(application)
-  return Effect.suspend(() => {
-    waiter?.waitsFor.delete(application)
-    return leave
-  })
+  // the last to leave waits for finalizers, which may close a circle too
+  return done === undefined || leave === undefined ? leave : Effect.ensuring(leave, Effect.sync(done))
 }
 
 const merge = (a: Event.Flags, b: Event.Flags): Event.Flags =>
