@@ -7,7 +7,7 @@
  * @since 0.1.0
  */
 import { Schema } from "effect"
-import { abbreviate } from "./internal/abbreviate.ts"
+import { abbreviate, oneLine } from "./internal/abbreviate.ts"
 
 const id = <Name extends string>(name: Name): `chamvi-effect/${Name}` => `chamvi-effect/${name}`
 
@@ -28,7 +28,9 @@ export class EffectKeyError extends Schema.TaggedError<EffectKeyError>(id("Effec
   problem: Schema.String
 }) {
   override get message(): string {
-    return `No effect key for tool "${abbreviate(this.tool)}": ${this.problem} (at ${abbreviate(this.path)}). `
+    return `No effect key for tool "${abbreviate(this.tool)}": ${oneLine(this.problem)} (at ${
+      oneLine(this.path, 200)
+    }). `
       + `Nothing was executed. Make the input JSON, or give the tool an effectKey that returns a non-blank string.`
   }
 }
@@ -65,7 +67,9 @@ export class EffectInputChangedError
   })
 {
   override get message(): string {
-    return `Tool "${abbreviate(this.tool)}" was called for effect key "${abbreviate(this.key)}" with another input than `
+    return `Tool "${abbreviate(this.tool)}" was called for effect key "${
+      abbreviate(this.key)
+    }" with another input than `
       + `the one the key was first used with, and onInputChange is "fail". Nothing was executed. Use a key that holds `
       + `what may differ, or onInputChange: "replay" to answer with the first result.`
   }
@@ -88,7 +92,9 @@ export class EffectInProgressError
 {
   readonly isRetryable = true
   override get message(): string {
-    return `Effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" is held by ${abbreviate(this.owner)}; `
+    return `Effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" is held by ${
+      abbreviate(this.owner)
+    }; `
       + `its lease ends in ${this.remaining} ms unless it is renewed. Nothing was executed here. Call again later, or `
       + `raise waitFor.`
   }
@@ -108,10 +114,18 @@ export class EffectInDoubtError
   })
 {
   override get message(): string {
-    return `Effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" is in doubt: an earlier attempt was `
+    return `Effect key "${abbreviate(this.key)}" of tool "${
+      abbreviate(this.tool)
+    }" is in doubt: an earlier attempt was `
       + `cut off and may have applied the effect. Nothing was executed. Look at the remote and resolve the key `
       + `(store.resolve with applied(result) or notApplied), or give the tool an alreadyApplied.`
   }
+}
+
+const shownCircle = (circle: ReadonlyArray<string>): string => {
+  const left = circle.length - 8
+  const keys = circle.map((key) => abbreviate(key, 80))
+  return (left <= 0 ? keys : [...keys.slice(0, 4), `${left} more`, ...keys.slice(-4)]).join(" -> ")
 }
 
 /**
@@ -129,8 +143,10 @@ export class EffectReentrantError
   })
 {
   override get message(): string {
-    return `Tool "${abbreviate(this.tool)}" was called for effect key "${abbreviate(this.key)}" from inside its own execute `
-      + `(${this.circle.map((key) => abbreviate(key, 80)).join(" -> ")}). It would wait for itself. Give the inner call `
+    return `Tool "${abbreviate(this.tool)}" was called for effect key "${
+      abbreviate(this.key)
+    }" from inside its own execute `
+      + `(${shownCircle(this.circle)}). It would wait for itself. Give the inner call `
       + `another key, or do not call it from there.`
   }
 }
@@ -152,7 +168,9 @@ export class EffectRecordError
 {
   override get message(): string {
     return `The record of effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" cannot be read: `
-      + `${this.problem}. The effect was applied once and is not run again. Read it with the outputSchema it was written `
+      + `${
+        oneLine(this.problem)
+      }. The effect was applied once and is not run again. Read it with the outputSchema it was written `
       + `with, or remove the key if the effect may be applied anew.`
   }
 }
@@ -171,8 +189,12 @@ export class EffectResultUnavailableError
   )
 {
   override get message(): string {
-    return `The effect of key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" was applied, but its result is `
-      + `not available: ${this.reason}. It is not applied again. Return something that the tool's outputSchema (or JSON) `
+    return `The effect of key "${abbreviate(this.key)}" of tool "${
+      abbreviate(this.tool)
+    }" was applied, but its result is `
+      + `not available: ${
+        oneLine(this.reason)
+      }. It is not applied again. Return something that the tool's outputSchema (or JSON) `
       + `can carry, or give the tool an alreadyApplied that finds the result.`
   }
 }
@@ -183,18 +205,18 @@ export class EffectResultUnavailableError
  * @category errors
  * @since 0.1.0
  */
-export class EffectStoreError
-  extends Schema.TaggedError<EffectStoreError>(id("EffectStoreError"))("EffectStoreError", {
-    operation: Schema.String,
-    problem: Schema.String,
-    key: Schema.optionalKey(Schema.String),
-    cause: Schema.optionalKey(Schema.Defect())
-  })
-{
+export class EffectStoreError extends Schema.TaggedError<EffectStoreError>(id("EffectStoreError"))("EffectStoreError", {
+  operation: Schema.String,
+  problem: Schema.String,
+  key: Schema.optionalKey(Schema.String),
+  cause: Schema.optionalKey(Schema.Defect())
+}) {
   readonly isRetryable = true
   override get message(): string {
     const key = this.key === undefined ? "" : ` for effect key "${abbreviate(this.key)}"`
-    return `The effect store could not ${this.operation}${key}: ${this.problem}. Call again when the store is back: a `
+    return `The effect store could not ${oneLine(this.operation, 80)}${key}: ${
+      oneLine(this.problem)
+    }. Call again when the store is back: a `
       + `repeated call never applies an effect that is recorded.`
   }
 }
@@ -212,7 +234,8 @@ export class ToolNotAllowedError
   })
 {
   override get message(): string {
-    return `Tool "${abbreviate(this.tool)}" is not allowed in this run. Nothing was executed.`
+    return `Tool "${abbreviate(this.tool)}" is not allowed in this run. Nothing was executed. It runs where allow `
+      + `answers true for it.`
   }
 }
 

@@ -19,7 +19,7 @@ describe("RecordedResult", () => {
     const values = [undefined, null, false, 0, "", [], {}]
     const texts = values.map((value) => RecordedResult.fromJson(JSON.stringify(value)))
     assert.strictEqual(new Set(texts).size, values.length)
-    assert.deepStrictEqual(texts.map(read), values.map((value) => ({ _tag: "Value", value })))
+    assert.deepStrictEqual(texts.map(read), values.map((value) => ({ _tag: "Value" as const, value })))
     assert.strictEqual(RecordedResult.fromJson(undefined), "{\"undefined\":true}")
   })
 
