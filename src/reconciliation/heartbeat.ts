@@ -76,20 +76,22 @@ export class Heartbeats {
     if (due.length === 0) return Effect.void
     const items = due.map(({ duration, key, token }) => ({ key, token, lease: duration }))
     return Effect.map(Effect.exit(Effect.suspend(() => this.store.renew(items))), (exit) => {
-      if (Exit.isSuccess(exit)) due.forEach((lease, i) => this.settle(lease, exit.value[i] === "lost", now))
-      // sooner than the next beat: two thirds of the lease are left for it
-      else due.forEach((lease) => void (lease.dueAt = Math.min(lease.dueAt, now + lease.duration / 9)))
-      if (Exit.isFailure(exit)) this.arm()
+      const replies: ReadonlyArray<unknown> = Exit.isSuccess(exit) && Array.isArray(exit.value) ? exit.value : []
+      due.forEach((lease, i) => this.settle(lease, replies[i], now))
+      this.arm()
     })
   })
 
-  private settle(lease: Lease, lost: boolean, sentAt: number): void {
+  private settle(lease: Lease, reply: unknown, sentAt: number): void {
     if (!this.leases.has(lease)) return
-    if (lost) {
+    if (reply === "ok") {
+      lease.sentAt = sentAt
+    } else if (reply === "lost") {
       this.delete(lease)
       lease.onLost()
     } else {
-      lease.sentAt = sentAt
+      // sooner than the next beat: two thirds of the lease are left for it
+      lease.dueAt = Math.min(lease.dueAt, sentAt + Math.max(1, lease.duration / 9))
     }
   }
 }

@@ -32,9 +32,6 @@ const claimOf = (claimId: string, lease: number) => ({
   fingerprint: ""
 })
 
-/** A store whose renewals never come through. */
-const mute = (store: IEffectStore): IEffectStore => ({ ...store, renew: () => down("renew") })
-
 describe("reconciliation", () => {
   it.effect("a dead claim is taken over at the end of its lease and not before", () =>
     Effect.gen(function*() {
@@ -172,33 +169,49 @@ describe("reconciliation", () => {
 
   it.effect("execute does not start after a slow check whose renewals do not come through", () =>
     Effect.gen(function*() {
-      const store = yield* memory
-      const hook = counting()
-      for (const [slow, runs] of [[20_000, 1], [20_001, 0]] as const) {
-        hook.runs = 0
-        const fiber = yield* fork(
-          call(mute(store), {
-            key: String(slow),
-            alreadyApplied: () => Effect.as(Effect.sleep(slow), undefined),
-            execute: hook.execute
-          })
-        )
-        yield* TestClock.adjust(slow)
-        if (runs === 0) yield* failsWith(Fiber.join(fiber), "EffectStoreError")
-        else yield* Fiber.join(fiber)
-        assert.strictEqual(hook.runs, runs)
+      const renewals: ReadonlyArray<IEffectStore["renew"]> = [
+        () => down("renew"),
+        () => Effect.die("broken"),
+        () => { throw new Error("broken") },
+        () => Effect.succeed([]),
+        () => Effect.succeed("ok" as never),
+        () => Effect.succeed([true] as never)
+      ]
+      for (const renew of renewals) {
+        for (const [slow, runs] of [[20_000, 1], [20_001, 0]] as const) {
+          const store = { ...(yield* memory), renew }
+          const hook = counting()
+          const alreadyApplied = () => Effect.as(Effect.sleep(slow), undefined)
+          const fiber = yield* fork(call(store, { alreadyApplied, execute: hook.execute }))
+          yield* TestClock.adjust(slow)
+          if (runs === 0) yield* failsWith(Fiber.join(fiber), "EffectStoreError")
+          else yield* Fiber.join(fiber)
+          assert.strictEqual(hook.runs, runs)
+        }
       }
+    }))
+
+  it.effect("execute does not start on a renewal that is never answered", () =>
+    Effect.gen(function*() {
+      const store: IEffectStore = { ...(yield* memory), renew: () => Effect.never }
+      const hook = counting()
+      const alreadyApplied = () => Effect.as(Effect.sleep(20_001), undefined)
+      const fiber = yield* fork(call(store, { alreadyApplied, execute: hook.execute }))
+      yield* TestClock.adjust(30_000)
+      assert.isFalse(ended(fiber))
+      yield* TestClock.adjust(1)
+      yield* failsWith(Fiber.join(fiber), "EffectStoreError")
+      assert.strictEqual(hook.runs, 0)
     }))
 
   it.effect("a process that froze in its check does not apply on a claim that another one took over", () =>
     Effect.gen(function*() {
       const base = yield* memory
-      const frozen = mute(base)
       const check = gated()
       const late = counting("late")
       const events: Array<EffectEvent> = []
       const holder = yield* fork(withEvents(events)(
-        call({ ...frozen, renew: base.renew }, {
+        call(anotherProcess(base), {
           lease: 3000,
           alreadyApplied: () => Effect.uninterruptible(check.execute()),
           execute: late.execute
