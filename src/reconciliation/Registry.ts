@@ -5,6 +5,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { hostname } from "node:os"
+import type { Fiber } from "effect"
 import type { CompleteItem, ReleaseItem } from "../EffectRecord.ts"
 import type { IEffectStore } from "../store/IEffectStore.ts"
 import type { Application } from "./Application.ts"
@@ -12,8 +13,12 @@ import type { Heartbeats } from "./heartbeat.ts"
 
 /** A result whose effect happened and whose record the store has not confirmed. */
 export interface Unwritten {
-  readonly item: CompleteItem
+  item: CompleteItem
   readonly tool: string
+  /** The fiber that goes on trying, until the store falls out of use. */
+  writer: Fiber.Fiber<unknown, unknown> | undefined
+  /** Ends the care for the claim. */
+  readonly done: () => void
 }
 
 /** A claim that may have been granted without our seeing the reply. */

@@ -1,7 +1,7 @@
 /**
  * Steps 4 and 5 of a reconciliation: claiming the key, and waiting for another process that holds it.
  */
-import { Clock, Duration, Effect, Exit, Latch, Random, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Latch, Predicate, Random, Stream } from "effect"
 import type { Claimed, ClaimReply, Held, Recorded } from "../EffectRecord.ts"
 import { EffectInProgressError, EffectKeyConflictError, EffectRecordError } from "../errors.ts"
 import type { Application } from "./Application.ts"
@@ -46,17 +46,19 @@ const settled = (
   reply: Exclude<ClaimReply, Held>,
   sentAt: number
 ): Effect.Effect<Acquired, EffectKeyConflictError | EffectRecordError> => {
-  switch (reply._tag) {
-    case "Claimed":
-      return Effect.succeed({ reply, sentAt })
-    case "Recorded":
-      return reply.tool === call.tool
-        ? Effect.succeed({ reply, sentAt })
-        : Effect.fail(conflict(call, reply.tool))
-    case "Unreadable":
-      return Effect.fail(new EffectRecordError({ key: call.key, tool: reply.tool, problem: reply.problem }))
-  }
+  if (reply._tag === "Claimed") return Effect.succeed({ reply, sentAt })
+  if (reply._tag === "Unreadable") return Effect.fail(unreadable(call, reply.problem))
+  if (reply.tool !== call.tool) return Effect.fail(conflict(call, reply.tool))
+  return typeof reply.result === "string"
+    ? Effect.succeed({ reply, sentAt })
+    : Effect.fail(unreadable(call, "it holds no text of a result"))
 }
+
+const unreadable = ({ key, tool }: Call, problem: string) => new EffectRecordError({ key, tool, problem })
+
+const tags: ReadonlyArray<unknown> = ["Claimed", "Recorded", "Held", "Unreadable"] satisfies ReadonlyArray<ClaimReply["_tag"]>
+
+const isClaimReply = (answer: unknown): boolean => Predicate.hasProperty(answer, "_tag") && tags.includes(answer._tag)
 
 const claimOnce = (registry: Registry, call: Call) =>
   Effect.withFiber((fiber) => {
@@ -97,7 +99,7 @@ const claimOnce = (registry: Registry, call: Call) =>
     }
     return Effect.onExit(
       Effect.map(
-        askStore("claim", key, () => store.claim([request]), call.settings.storeTimeout, whenLate),
+        askStore("claim", key, () => store.claim([request]), call.settings.storeTimeout, isClaimReply, whenLate),
         (reply) => ({ reply, sentAt })
       ),
       (exit) =>

@@ -4,14 +4,14 @@
  * The fiber is uninterruptible. Hooks and waits are cut where they allow it; everything between them runs to its end, so
  * that a claim is always released or recorded, and a result that exists is never dropped.
  */
-import { Cause, Clock, Effect, Exit, Option } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Predicate } from "effect"
 import type { Claimed, Recorded, Verdict } from "../EffectRecord.ts"
 import { EffectResolution } from "../EffectResolution.ts"
 import { EffectInDoubtError, EffectInputChangedError, EffectOutcomeUnknownError, EffectStoreError } from "../errors.ts"
 import * as RecordedResult from "../RecordedResult.ts"
 import { acquire } from "./acquire.ts"
 import type { Application, Ending } from "./Application.ts"
-import { askStore, monotonicMillis } from "./bounded.ts"
+import { askStore, isFenced, monotonicMillis } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
 import { type Heartbeats, heartbeatsOf, type Lease } from "./heartbeat.ts"
 import { runHook } from "./hook.ts"
@@ -71,11 +71,20 @@ const replay = (application: Application, call: Call, recorded: Recorded): Effec
 const supply = (application: Application, call: Call, applied: Applied): Effect.Effect<Applied, unknown> =>
   Effect.flatMap(askRemote(application, call), (answer) => {
     if (answer._tag !== "Applied" || RecordedResult.isUnavailable(answer.text)) return Effect.succeed(applied)
-    return Effect.as(
-      Effect.ignoreCause(Effect.suspend(() => call.store.resolve(call.key, resolutionOf(answer.text)))),
-      { text: answer.text, outcome: applied.outcome }
-    )
+    return Effect.as(keep(call, answer.text), { text: answer.text, outcome: applied.outcome })
   })
+
+/** Puts a supplied result in the place of the missing one: for those who cannot ask, and as far as the store takes it. */
+const keep = (call: Call, text: string): Effect.Effect<void> => {
+  const { key, settings, store } = call
+  const unwritten = registryOf(store).unwritten.get(key)
+  if (unwritten === undefined) {
+    const resolve = () => Effect.map(store.resolve(key, resolutionOf(text)), (reply) => [reply])
+    return Effect.ignoreCause(askStore("resolve", key, resolve, settings.storeTimeout, Predicate.isString))
+  }
+  unwritten.item = { ...unwritten.item, result: text }
+  return Effect.void
+}
 
 const resolutionOf = (text: string): EffectResolution =>
   EffectResolution.applied(
@@ -172,7 +181,7 @@ const ensureLease = (application: Application, call: Call, lease: Lease, clock: 
     if (!application.lost && lease.sentAt + lease.duration - now >= lease.duration / 3) return Effect.void
     const item = { key: lease.key, token: lease.token, lease: lease.duration }
     return Effect.flatMap(
-      askStore("renew", lease.key, () => call.store.renew([item]), call.settings.storeTimeout),
+      askStore("renew", lease.key, () => call.store.renew([item]), call.settings.storeTimeout, isFenced),
       (reply) => {
         if (reply === "lost") {
           application.lost = true

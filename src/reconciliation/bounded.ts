@@ -4,6 +4,9 @@ import { EffectStoreError } from "../errors.ts"
 /** Milliseconds of a clock that never jumps. */
 export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 
+/** Anything else must not pass for a "lost" claim, after which nobody cares for the record. */
+export const isFenced = (answer: unknown): boolean => answer === "ok" || answer === "lost"
+
 /**
  * The store's answer for one key out of a batch of one, within `timeout` milliseconds.
  *
@@ -11,21 +14,22 @@ export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.mono
  *
  * A request that is on its way cannot be taken back: after the timeout it goes on, and `late` gets its answer. A store
  * that answers at once costs no timer. Whatever goes wrong is an `EffectStoreError`: a defect of the store too, and an
- * answer of the wrong length.
+ * answer that is no reply.
  */
 export const askStore = <A>(
   operation: string,
   key: string,
   ask: () => Effect.Effect<ReadonlyArray<A>, EffectStoreError>,
   timeout: number,
+  isReply: (answer: unknown) => boolean,
   late?: (answer: A) => void
 ): Effect.Effect<A, EffectStoreError> =>
   Effect.withFiber((fiber) => {
     const request = Effect.runForkWith(fiber.context)(Effect.suspend(ask))
     const answered = request.pollUnsafe()
     return answered !== undefined
-      ? firstOf(operation, key, answered)
-      : waitFor(operation, key, request, fiber.getRef(Clock.Clock), timeout, late)
+      ? firstOf(operation, key, answered, isReply)
+      : waitFor(operation, key, request, fiber.getRef(Clock.Clock), timeout, isReply, late)
   })
 
 const waitFor = <A>(
@@ -34,6 +38,7 @@ const waitFor = <A>(
   request: Fiber.Fiber<ReadonlyArray<A>, EffectStoreError>,
   clock: Clock.Clock,
   timeout: number,
+  isReply: (answer: unknown) => boolean,
   late: ((answer: A) => void) | undefined
 ): Effect.Effect<A, EffectStoreError> =>
   Effect.callback((resume) => {
@@ -43,29 +48,37 @@ const waitFor = <A>(
       if (waiting) {
         waiting = false
         timer.interruptUnsafe()
-        resume(firstOf(operation, key, exit))
-      } else if (late !== undefined && Exit.isSuccess(exit) && exit.value[0] !== undefined) late(exit.value[0])
+        resume(firstOf(operation, key, exit, isReply))
+      } else if (late !== undefined) {
+        const answer = firstOf(operation, key, exit, isReply)
+        if (Exit.isSuccess(answer)) late(answer.value)
+      }
     })
     timer.addObserver(() => {
       if (!waiting) return
       waiting = false
       resume(Effect.fail(new EffectStoreError({ operation, key, problem: `no answer within ${timeout} ms` })))
     })
+    return Effect.sync(() => {
+      waiting = false
+      timer.interruptUnsafe()
+    })
   })
 
 const firstOf = <A>(
   operation: string,
   key: string,
-  exit: Exit.Exit<ReadonlyArray<A>, EffectStoreError>
-): Effect.Effect<A, EffectStoreError> => {
+  exit: Exit.Exit<ReadonlyArray<A>, EffectStoreError>,
+  isReply: (answer: unknown) => boolean
+): Exit.Exit<A, EffectStoreError> => {
   if (Exit.isSuccess(exit)) {
     const answer = Array.isArray(exit.value) ? (exit.value as ReadonlyArray<A>)[0] : undefined
-    return answer === undefined
-      ? Effect.fail(new EffectStoreError({ operation, key, problem: "it did not answer one reply per item" }))
-      : Effect.succeed(answer)
+    return isReply(answer)
+      ? Exit.succeed(answer as A)
+      : Exit.fail(new EffectStoreError({ operation, key, problem: "it did not answer one reply per item" }))
   }
   const failure = Cause.findErrorOption(exit.cause)
-  return Effect.fail(
+  return Exit.fail(
     Option.isSome(failure) && failure.value instanceof EffectStoreError
       ? failure.value
       : new EffectStoreError({ operation, key, problem: "it failed", cause: Cause.squash(exit.cause) })

@@ -9,6 +9,7 @@ import { forkGently } from "../internal/gentleInterrupt.ts"
 import { Application, circleOf, Enclosing } from "./Application.ts"
 import { apply } from "./apply.ts"
 import type { Applied, Call, Report } from "./Call.ts"
+import { keepWriting } from "./record.ts"
 import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
 
 /**
@@ -69,7 +70,8 @@ const recall = (call: Call, report: Report, unwritten: Unwritten): Effect.Effect
   const refusal = refuse(call, report, unwritten.tool, unwritten.item.fingerprint)
   if (refusal !== undefined) return Effect.fail(refusal)
   report.outcome = "recorded"
-  return Effect.succeed({ text: unwritten.item.result, outcome: "recorded" })
+  const recalled: Applied = { text: unwritten.item.result, outcome: "recorded" }
+  return unwritten.writer === undefined ? Effect.as(keepWriting(call, unwritten), recalled) : Effect.succeed(recalled)
 }
 
 /** Whether the key's present owner or input keeps this call from sharing it. */

@@ -1,13 +1,13 @@
 /**
  * Writing the record of an effect that happened: whatever the store does, the call has succeeded.
  */
-import { type Cause, Duration, Effect, Exit, Schedule } from "effect"
+import { type Cause, Duration, Effect, Exit, Predicate, Schedule } from "effect"
 import type { CompleteItem } from "../EffectRecord.ts"
 import { atEndOfUse } from "../store/lifetime.ts"
 import type { Application } from "./Application.ts"
-import { askStore } from "./bounded.ts"
+import { askStore, isFenced } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
-import { type Registry, registryOf } from "./Registry.ts"
+import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
 
 const withFlush = new WeakSet<Registry>()
 
@@ -27,7 +27,7 @@ export const record = (
   done: () => void
 ): Effect.Effect<Applied> => {
   const mine: Applied = { text: item.result, outcome: item.outcome === "reconciled" ? "reconciled" : "executed" }
-  const write = askStore("record", item.key, () => call.store.complete([item]), call.settings.recordTimeout)
+  const write = askStore("record", item.key, () => call.store.complete([item]), call.settings.recordTimeout, isFenced)
   return Effect.matchCauseEffect(write, {
     onSuccess: (reply) => {
       done()
@@ -54,8 +54,9 @@ const recordOfTheOther = (call: Call, mine: Applied): Effect.Effect<Applied> =>
       askStore(
         "read",
         call.key,
-        () => Effect.map(Effect.orDie(call.store.get(call.key)), (record) => [record ?? null]),
-        call.settings.storeTimeout
+        () => Effect.map(Effect.orDie(call.store.get(call.key)), (record) => [record]),
+        call.settings.storeTimeout,
+        Predicate.isObject
       )
     ),
     (exit) =>
@@ -64,52 +65,69 @@ const recordOfTheOther = (call: Call, mine: Applied): Effect.Effect<Applied> =>
         : mine
   )
 
-const writeInBackground = (call: Call, item: CompleteItem, cause: Cause.Cause<unknown>, done: () => void) =>
-  Effect.withFiber<void>((fiber) => {
-    const registry = registryOf(call.store)
-    const unwritten = { item, tool: call.tool }
-    registry.unwritten.set(item.key, unwritten)
-    if (!withFlush.has(registry)) {
-      withFlush.add(registry)
-      atEndOfUse(call.store, flush(registry, call.settings.recordTimeout))
-    }
-    // "ok" and "lost" both end it: the record stands, or another's does
-    const write = Effect.suspend(() =>
-      registry.unwritten.get(item.key) === unwritten
-        ? askStore("record", item.key, () => call.store.complete([item]), call.settings.recordTimeout)
-        : Effect.succeed("ok")
-    )
-    const persist = Effect.andThen(
-      Effect.retry(write, writing),
-      Effect.sync(() => {
-        if (registry.unwritten.get(item.key) === unwritten) registry.unwritten.delete(item.key)
-        done()
-      })
-    )
-    Effect.runForkWith(fiber.context)(persist)
-    return Effect.logWarning(
+const writeInBackground = (call: Call, item: CompleteItem, cause: Cause.Cause<unknown>, done: () => void) => {
+  const registry = registryOf(call.store)
+  const unwritten: Unwritten = { item, tool: call.tool, writer: undefined, done }
+  registry.unwritten.set(item.key, unwritten)
+  if (!withFlush.has(registry)) {
+    withFlush.add(registry)
+    atEndOfUse(call.store, flush(registry, call.settings.recordTimeout))
+  }
+  return Effect.andThen(
+    keepWriting(call, unwritten),
+    Effect.logWarning(
       `The effect of key "${item.key}" (tool "${call.tool}") was applied, but its record could not be written yet. `
         + `It is retried in the background; until then only this process knows of it.`,
       cause
     )
+  )
+}
+
+/**
+ * Goes on writing in the background. "ok" and "lost" both end it: the record stands, or another's does.
+ */
+export const keepWriting = (call: Call, unwritten: Unwritten): Effect.Effect<void> =>
+  Effect.withFiber((fiber) => {
+    const registry = registryOf(call.store)
+    unwritten.writer = Effect.runForkWith(fiber.context)(
+      Effect.andThen(
+        Effect.retry(write(registry, unwritten, call.settings.recordTimeout), writing),
+        Effect.sync(unwritten.done)
+      )
+    )
+    return Effect.void
   })
+
+const write = (registry: Registry, unwritten: Unwritten, timeout: number) =>
+  Effect.map(
+    Effect.suspend(() =>
+      askStore("record", unwritten.item.key, () => registry.store.complete([unwritten.item]), timeout, isFenced)
+    ),
+    () => registry.unwritten.delete(unwritten.item.key)
+  )
 
 const writing = Schedule.jittered(
   Schedule.modifyDelay(Schedule.exponential("200 millis"), ({ duration }) =>
     Effect.succeed(Duration.min(duration, Duration.seconds(5))))
 )
 
-/** One last try for each, when the store falls out of use. */
+/**
+ * One last try for each, when the store falls out of use. What still could not be written stays in memory, without a
+ * fiber and without care for its claim, in case the store is used again.
+ */
 const flush = (registry: Registry, timeout: number): Effect.Effect<void> =>
   Effect.suspend(() =>
-    Effect.forEach(Array.from(registry.unwritten.values()), ({ item }) =>
-      Effect.matchCauseEffect(askStore("record", item.key, () => registry.store.complete([item]), timeout), {
-        onSuccess: () => Effect.sync(() => void registry.unwritten.delete(item.key)),
-        onFailure: (cause) =>
+    Effect.forEach(Array.from(registry.unwritten.values()), (unwritten) => {
+      unwritten.writer?.interruptUnsafe()
+      unwritten.writer = undefined
+      return Effect.ensuring(
+        Effect.catchCause(write(registry, unwritten, timeout), (cause) =>
           Effect.logError(
-            `The record of effect key "${item.key}" was never written. Its claim is left to expire: the next call asks `
-              + `alreadyApplied, or finds the key in doubt.`,
+            `The record of effect key "${unwritten.item.key}" was never written. Its claim is left to expire: the next `
+              + `call in another process asks alreadyApplied, or finds the key in doubt.`,
             cause
-          )
-      }), { concurrency: "unbounded", discard: true })
+          )),
+        Effect.sync(unwritten.done)
+      )
+    }, { concurrency: "unbounded", discard: true })
   )

@@ -4,12 +4,12 @@
 import { Duration, Effect, Schedule } from "effect"
 import type { Fenced, ReleaseItem } from "../EffectRecord.ts"
 import type { EffectStoreError } from "../errors.ts"
-import { askStore } from "./bounded.ts"
+import { askStore, isFenced } from "./bounded.ts"
 import type { Call } from "./Call.ts"
 import { registryOf } from "./Registry.ts"
 
 const send = (call: Call, item: ReleaseItem): Effect.Effect<Fenced, EffectStoreError> =>
-  askStore("release", item.key, () => call.store.release([item]), call.settings.storeTimeout)
+  askStore("release", item.key, () => call.store.release([item]), call.settings.storeTimeout, isFenced)
 
 /**
  * Releases the claim with its verdict. It cannot fail: what the store does not take now is sent again until the lease is

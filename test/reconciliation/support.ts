@@ -58,13 +58,13 @@ export const turns: Effect.Effect<void> = Effect.asVoid(Effect.repeat(Effect.yie
 export const ended = (fiber: Fiber.Fiber<unknown, unknown>): boolean => fiber.pollUnsafe() !== undefined
 
 /** An `execute` that counts its runs. */
-export const counting = (result: unknown = "done") => {
+export const counting = (...result: readonly [unknown?]) => {
   const hook = {
     runs: 0,
     execute: () =>
       Effect.sync(() => {
         hook.runs++
-        return result
+        return result.length === 0 ? "done" : result[0]
       })
   }
   return hook
