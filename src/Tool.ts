@@ -7,6 +7,7 @@ import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
 import { type Context, Data, Effect } from "effect"
 import type { AnySchema, Decoded, Held } from "./ai/AnySchema.ts"
 import { type Caller, capture, type Captured, contextOf, rebindable } from "./ai/callContext.ts"
+import { asHeld } from "./ai/codecs.ts"
 import { type AnyToolOptions, sdkFields, type ToolCodecs, toolCodecs } from "./ai/sdkTool.ts"
 import { carryable, ToolFailure } from "./ai/ToolFailure.ts"
 import type {
@@ -140,27 +141,42 @@ const makeTool = (options: AnyToolOptions, context: Context.Context<never>): obj
 
 const executor = (options: AnyToolOptions, captured: Captured, codecs: ToolCodecs, caller: Caller | undefined) => {
   const bound = caller === undefined ? undefined : runCall(contextOf(captured, caller.context))
+  const alone = runCall(captured.all)
+  const reject = (error: unknown) => Promise.reject(caller === undefined ? carryable(error) : new ToolFailure(error))
+  const execute = executeOf(options, codecs)
   return (input: unknown, call: ToolExecutionOptions<unknown>): Promise<unknown> => {
-    const run = bound ?? runCall(contextOf(captured, undefined))
-    const start = () => run(execute(options, codecs, input, call), call.abortSignal)
-    return (caller === undefined ? start() : caller.track(start))
-      .catch((error: unknown) => Promise.reject(caller === undefined ? carryable(error) : new ToolFailure(error)))
+    const run = bound ?? runHere(captured, alone)
+    const start = () => run(execute(input, call), call.abortSignal).catch(reject)
+    return caller === undefined ? start() : caller.track(start)
   }
 }
 
-const execute = Effect.fnUntraced(function*(
-  options: AnyToolOptions,
-  codecs: ToolCodecs,
-  input: unknown,
-  call: ToolExecutionOptions<unknown>
-) {
-  const decoded = yield* Effect.interruptible(codecs.input.decode(input))
-  const context = yield* Effect.interruptible(codecs.context.decode(call.context))
-  const value = yield* hookAnswer("execute", () => options.execute?.(decoded as never, { ...call, context } as never))
-  return yield* codecs.output.lifted
-    ? Effect.mapError(codecs.output.encode(value), (cause) => unwritable(cause))
-    : checkJson(value)
-})
+/** Where nobody has bound the tool, it belongs to the fiber that calls it, if one does. */
+const runHere = (captured: Captured, alone: ReturnType<typeof runCall<never>>) => {
+  const context = contextOf(captured, undefined)
+  return context === captured.all ? alone : runCall(context)
+}
+
+/** What a call does, with as few steps as the tool's schemas allow: every tool call of every agent comes along here. */
+const executeOf = ({ execute: hook }: AnyToolOptions, { context, input, output }: ToolCodecs) => {
+  const answer = (decoded: unknown, call: ToolExecutionOptions<unknown>) =>
+    Effect.flatMap(hookAnswer("execute", () => hook?.(decoded as never, call as never)), encode)
+  const encode = output.lifted
+    ? (value: unknown) => Effect.mapError(output.encode(value), unwritable)
+    : checkJson
+  if (input.decode === asHeld && context.decode === asHeld) return answer
+  return (held: unknown, call: ToolExecutionOptions<unknown>) =>
+    Effect.flatMap(
+      Effect.interruptible(input.decode(held)),
+      context.decode === asHeld
+        ? (decoded) => answer(decoded, call)
+        : (decoded) =>
+          Effect.flatMap(
+            Effect.interruptible(context.decode(call.context)),
+            (own) => answer(decoded, { ...call, context: own })
+          )
+    )
+}
 
 // The AI SDK writes results with JSON.stringify, and where that throws the whole call rejects: after the work was done.
 const checkJson = (value: unknown): Effect.Effect<unknown, ToolResultError> =>

@@ -174,6 +174,7 @@ describe("tool", () => {
     void tool({
       inputSchema: Schema.Struct({ a: Schema.Int }),
       execute: ({ a }) => Effect.succeed(a),
+      // @effect-diagnostics-next-line missingEffectError:off
       // @ts-expect-error callbacks cannot fail
       onInputStart: () => Effect.fail("no")
     })

@@ -26,39 +26,39 @@ export interface BoundCall {
 
 /** Runs `make` with the bound tools. What it rejects with becomes an `AiError`. */
 export const bindCall = Effect.fnUntraced(function*<A>(call: Call, make: (bound: BoundCall) => PromiseLike<A>) {
-  const stop = new AbortController()
+  const { abortSignal, context } = call
   const executions = new Executions()
-  const caller: Caller = { context: call.context, ai: Context.get(call.context, Ai), track: executions.track }
-  const effectTools = call.tools === undefined ? undefined : yield* bindEffectTools(call.tools, {
-    context: call.context,
-    track: executions.track,
-    rejection: (failure) => new ToolFailure(failure)
-  })
-  const tools = effectTools === undefined
-    ? undefined
-    : mapTools(effectTools, (tool) => bindTool(tool, caller)) as ToolSet
-  // The SDK can reject while other tools of the step still run. They are stopped, and waited for.
-  const drained = (): Promise<void> => {
-    if (executions.running > 0) stop.abort()
-    return executions.ended()
-  }
-  return yield* fromAbortable(
-    (signal) => endedWith(make({ tools, signal: AbortSignal.any([signal, stop.signal]) }), drained),
-    { foreign: call.abortSignal, drained }
-  ).pipe(
-    Effect.mapError((error) =>
-      call.abortSignal?.aborted === true && error === call.abortSignal.reason
-        ? AiError.aborted(error)
-        : AiError.from(error)
-    )
+  const tools = call.tools === undefined ? undefined : bindTools(
+    yield* bindEffectTools(call.tools, {
+      context,
+      track: executions.track,
+      rejection: (failure) => new ToolFailure(failure)
+    }),
+    { context, ai: Context.get(context, Ai), track: executions.track }
+  )
+  return yield* Effect.mapError(
+    fromAbortable({
+      make: (signal, stop) => ended(make({ tools, signal }), executions, stop),
+      foreign: abortSignal,
+      drained: () => executions.ended()
+    }),
+    (error) =>
+      abortSignal?.aborted === true && error === abortSignal.reason ? AiError.aborted(error) : AiError.from(error)
   )
 }, Effect.scoped)
 
-const endedWith = async <A>(call: PromiseLike<A>, drained: () => Promise<void>): Promise<A> => {
+const bindTools = (tools: ToolSet, caller: Caller): ToolSet =>
+  mapTools(tools, (tool) => bindTool(tool, caller)) as ToolSet
+
+// The SDK can reject while other tools of the step still run. They are stopped, and waited for.
+const ended = async <A>(call: PromiseLike<A>, executions: Executions, stop: () => void): Promise<A> => {
   try {
     return await call
   } finally {
-    await drained()
+    if (executions.running > 0) {
+      stop()
+      await executions.ended()
+    }
   }
 }
 
@@ -70,14 +70,16 @@ class Executions {
   running = 0
   readonly #waiting: Array<() => void> = []
 
-  readonly track = async <A>(start: () => Promise<A>): Promise<A> => {
+  readonly #end = (): void => {
+    this.running--
+    if (this.running === 0) this.#waiting.splice(0).forEach((resume) => resume())
+  }
+
+  readonly track = <A>(start: () => Promise<A>): Promise<A> => {
     this.running++
-    try {
-      return await start()
-    } finally {
-      this.running--
-      if (this.running === 0) { for (const resume of this.#waiting.splice(0)) resume() }
-    }
+    const execution = start()
+    execution.then(this.#end, this.#end)
+    return execution
   }
 
   async ended(): Promise<void> {

@@ -74,7 +74,7 @@ export interface InputCodec {
 }
 
 // The SDK has validated and transformed what other libraries' schemas describe; doing it again could change it.
-const asHeld = (value: unknown): Effect.Effect<unknown> => Effect.succeed(value)
+export const asHeld = (value: unknown): Effect.Effect<unknown> => Effect.succeed(value)
 
 export const inputCodec = (schema: AnySchema, context: Context.Context<never>): InputCodec =>
   Schema.isSchema(schema)

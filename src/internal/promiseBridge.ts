@@ -4,7 +4,7 @@
  *
  * All Promises, `AbortSignal`s and `try`s of ranks 0 to 3 live here.
  */
-import { Cause, type Context, Effect, Option, Predicate, type Scope, Stream } from "effect"
+import { Cause, type Context, Effect, type Exit, Option, Predicate, type Scope, Stream } from "effect"
 import { forkGently, type GentleFiber } from "./gentleInterrupt.ts"
 
 /**
@@ -31,12 +31,18 @@ export const runCall = <R>(context: Context.Context<R>) => {
       const call = fork(Effect.scoped(effect) as Effect.Effect<A, E, R>)
       const { fiber, interrupt } = call
       started?.(call)
-      fiber.addObserver((exit) => {
-        signal?.removeEventListener("abort", interrupt)
+      const settle = (exit: Exit.Exit<A, E>): void => {
         if (exit._tag === "Success") resolve(exit.value)
         else reject(rejectionOf(context, exit.cause, signal))
+      }
+      // most calls have ended here; adding and removing a listener would cost more than all the rest
+      const ended = fiber.pollUnsafe()
+      if (ended !== undefined) return settle(ended)
+      if (signal === undefined) return void fiber.addObserver(settle)
+      fiber.addObserver((exit) => {
+        signal.removeEventListener("abort", interrupt)
+        settle(exit)
       })
-      if (signal === undefined || fiber.pollUnsafe() !== undefined) return
       if (signal.aborted) interrupt()
       else signal.addEventListener("abort", interrupt)
     })
@@ -54,26 +60,28 @@ const rejectionOf = (context: Context.Context<never>, cause: Cause.Cause<unknown
 
 /**
  * A Promise-based call of the AI SDK as an Effect. `make` gets a signal that aborts when the calling fiber is interrupted,
- * or when `foreign` does.
+ * or when `foreign` does; `stop` aborts it too.
  *
  * An interrupt is done when `drained` is: the work that the call has started has then ended. The promise itself is not
  * waited for, since a model that ignores its signal would hold up the interrupt for as long as it likes.
  */
-export const fromAbortable = <A>(
-  make: (signal: AbortSignal) => PromiseLike<A>,
-  options: { readonly foreign: AbortSignal | undefined; readonly drained: () => Promise<unknown> }
-): Effect.Effect<A, unknown> =>
+export const fromAbortable = <A>(options: {
+  readonly make: (signal: AbortSignal, stop: () => void) => PromiseLike<A>
+  readonly foreign: AbortSignal | undefined
+  readonly drained: () => Promise<unknown>
+}): Effect.Effect<A, unknown> =>
   Effect.callback<A, unknown>((resume) => {
     const controller = new AbortController()
+    const stop = (): void => controller.abort()
     const signal = options.foreign === undefined
       ? controller.signal
       : AbortSignal.any([options.foreign, controller.signal])
-    attempt(() => make(signal)).then(
+    attempt(() => options.make(signal, stop)).then(
       (value) => resume(Effect.succeed(value)),
       (error: unknown) => resume(Effect.fail(error))
     )
     return Effect.promise(() => {
-      controller.abort()
+      stop()
       return options.drained()
     })
   })
@@ -94,16 +102,16 @@ const attempt = async <A>(make: () => PromiseLike<A>): Promise<A> => make()
  * What the Effect of a hook needs is not visible here: run it with the services that its types asked for.
  */
 export const hookAnswer = (hook: string, evaluate: () => unknown): Effect.Effect<unknown, unknown> =>
-  Effect.flatMap(
-    Effect.interruptible(Effect.try({ try: evaluate, catch: (thrown) => thrown })),
-    (answer) =>
-      Effect.isEffect(answer)
-        ? Effect.flatMap(
-          Effect.interruptible(answer as Effect.Effect<unknown, unknown>),
-          (value) => settle(hook, value)
-        )
-        : settle(hook, answer)
-  )
+  Effect.flatMap(Effect.interruptible(Effect.suspend(() => evaluated(evaluate))), (value) => settle(hook, value))
+
+const evaluated = (evaluate: () => unknown): Effect.Effect<unknown, unknown> => {
+  try {
+    const answer = evaluate()
+    return Effect.isEffect(answer) ? answer as Effect.Effect<unknown, unknown> : Effect.succeed(answer)
+  } catch (thrown) {
+    return Effect.fail(thrown)
+  }
+}
 
 const settle = (hook: string, answer: unknown): Effect.Effect<unknown, unknown> => {
   if (!Predicate.isObjectOrArray(answer) && typeof answer !== "function") return Effect.succeed(answer)

@@ -126,10 +126,14 @@ describe("fromAbortable", () => {
 
   it.effect("fails with what the promise rejects with, or what making it throws", () =>
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* Effect.exit(fromAbortable(() => Promise.reject("no"), options)), Exit.fail("no"))
-      const thrown = fromAbortable(() => {
-        throw "thrown"
-      }, options)
+      const rejected = fromAbortable({ ...options, make: () => Promise.reject("no") })
+      assert.deepStrictEqual(yield* Effect.exit(rejected), Exit.fail("no"))
+      const thrown = fromAbortable({
+        ...options,
+        make: () => {
+          throw "thrown"
+        }
+      })
       assert.deepStrictEqual(yield* Effect.exit(thrown), Exit.fail("thrown"))
     }))
 
@@ -137,10 +141,11 @@ describe("fromAbortable", () => {
     Effect.gen(function*() {
       const log: Array<string> = []
       const fiber = yield* Effect.forkChild(
-        fromAbortable((signal) => {
-          signal.addEventListener("abort", () => log.push("aborted"))
-          return new Promise(() => undefined)
-        }, {
+        fromAbortable({
+          make: (signal) => {
+            signal.addEventListener("abort", () => log.push("aborted"))
+            return new Promise(() => undefined)
+          },
           foreign: undefined,
           drained: async () => {
             await Promise.resolve()
