@@ -1,3 +1,4 @@
+// mistakes are made here on purpose: @effect-diagnostics missingEffectError:off
 import { jsonSchema, type JSONValue, type ToolSet } from "ai"
 import { Context, Effect, type Option, Schema, type SchemaGetter, type Scope } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
@@ -174,7 +175,6 @@ describe("tool", () => {
     void tool({
       inputSchema: Schema.Struct({ a: Schema.Int }),
       execute: ({ a }) => Effect.succeed(a),
-      // @effect-diagnostics-next-line missingEffectError:off
       // @ts-expect-error callbacks cannot fail
       onInputStart: () => Effect.fail("no")
     })

@@ -1,6 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { generateText as sdkGenerateText, isStepCount } from "ai"
-import { Context, Data, Deferred, Effect, Exit, Latch, Layer, Redacted, References, Schema, Stream } from "effect"
+import {
+  Context,
+  Data,
+  Deferred,
+  Effect,
+  Exit,
+  Latch,
+  Layer,
+  Logger,
+  Redacted,
+  References,
+  Schema,
+  Stream
+} from "effect"
 import { TestClock } from "effect/testing"
 import { Ai } from "../src/Ai.ts"
 import { generateText } from "../src/GenerateText.ts"
@@ -110,6 +123,19 @@ describe("tool", () => {
       controller.abort("enough")
       assert.deepStrictEqual(yield* settled(call), Exit.fail("enough"))
       assert.deepStrictEqual(log, ["interrupted", "scope"])
+    }))
+
+  it.effect("gives each call a Scope of its own", () =>
+    Effect.gen(function*() {
+      const log: Array<number> = []
+      const made = yield* tool({
+        inputSchema: Schema.Struct({ n: Schema.Int }),
+        execute: ({ n }) => Effect.acquireRelease(Effect.succeed(n), () => Effect.sync(() => log.push(n)))
+      })
+      yield* Effect.promise(() => Promise.resolve(made.execute({ n: 1 }, options())))
+      assert.deepStrictEqual(log, [1])
+      yield* Effect.promise(() => Promise.resolve(made.execute({ n: 2 }, options())))
+      assert.deepStrictEqual(log, [1, 2])
     }))
 
   it.effect("never loses the value of an uninterruptible execute, encoded too", () =>
@@ -240,8 +266,10 @@ describe("tool", () => {
         assert.deepStrictEqual(log, ["start", new Date(0), "execute"])
       }).pipe(Effect.provide(Ai.layer)))
 
-    it.effect("are logged where they die, and the call goes on", () =>
-      Effect.gen(function*() {
+    it.effect("are logged where they die, and the call goes on", () => {
+      const logged: Array<unknown> = []
+      const logger = Logger.make(({ message }) => void logged.push(message))
+      return Effect.gen(function*() {
         const made = yield* tool({
           inputSchema: empty,
           onInputStart: () => Effect.die("broken"),
@@ -254,7 +282,26 @@ describe("tool", () => {
         const model = scripted(calls(["made", {}]), says("ok"))
         const result = yield* generateText({ model, prompt: "go", tools: { made }, stopWhen: isStepCount(2) })
         assert.strictEqual(result.text, "ok")
-        assert.deepStrictEqual(readBy(model), ["done"])
+        assert.deepStrictEqual(logged.flat(), [
+          "A tool's onInputStart failed",
+          "A tool's onInputAvailable failed",
+          "A tool's toModelOutput failed"
+        ])
+      }).pipe(Effect.provide([Ai.layer, Logger.layer([logger])]))
+    })
+
+    it.effect("leave the model with the result where toModelOutput dies, as without one", () =>
+      Effect.gen(function*() {
+        for (const [value, read] of [["done", "done"], [{ a: 1 }, { a: 1 }], [undefined, null]] as const) {
+          const made = yield* tool({
+            inputSchema: empty,
+            execute: () => Effect.succeed(value),
+            toModelOutput: () => Effect.die("broken")
+          })
+          const model = scripted(calls(["made", {}]), says("ok"))
+          yield* generateText({ model, prompt: "go", tools: { made }, stopWhen: isStepCount(2) })
+          assert.deepStrictEqual(readBy(model), [read])
+        }
       }).pipe(Effect.provide(Ai.layer), silent))
 
     it.effect("stop when their Ai closes, and one that comes later does not fail its call", () =>
@@ -304,6 +351,7 @@ describe("tool", () => {
         assert.deepStrictEqual(yield* run(async () => 2), Exit.succeed(2))
         assert.deepStrictEqual(yield* run(numbers), Exit.succeed(2))
         assert.deepStrictEqual(yield* run(() => Stream.make(1, 2, 3)), Exit.succeed(3))
+        // @effect-diagnostics-next-line promiseInEffectSuccess:off
         assert.deepStrictEqual(yield* run(() => Effect.succeed(Promise.resolve(4))), Exit.succeed(4))
       }).pipe(silent))
 
