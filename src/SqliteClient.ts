@@ -9,7 +9,7 @@
  *
  * @since 0.1.0
  */
-import { Context, Duration, Effect, Fiber, Layer, Semaphore, Stream } from "effect"
+import { Context, Duration, Effect, type Fiber, Layer, Semaphore, Stream } from "effect"
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import { type Database, open, sqlError, toInputs } from "./sqlite/database.ts"
@@ -51,7 +51,11 @@ const makeConnection = (database: Database): SqlConnection.Connection => {
       })
     )
 
-  const rows = (sql: string, params: ReadonlyArray<unknown>, prepared: boolean): Effect.Effect<Rows, SqlError.SqlError> =>
+  const rows = (
+    sql: string,
+    params: ReadonlyArray<unknown>,
+    prepared: boolean
+  ): Effect.Effect<Rows, SqlError.SqlError> =>
     attempt(sql, prepared, (statement) => {
       statement.setReturnArrays(false)
       return statement.all(...toInputs(params))
@@ -68,7 +72,8 @@ const makeConnection = (database: Database): SqlConnection.Connection => {
     params: ReadonlyArray<unknown>,
     transformRows: (<A extends object>(row: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined,
     prepared: boolean
-  ) => transformRows === undefined ? rows(sql, params, prepared) : Effect.map(rows(sql, params, prepared), transformRows)
+  ) =>
+    transformRows === undefined ? rows(sql, params, prepared) : Effect.map(rows(sql, params, prepared), transformRows)
 
   return {
     execute: (sql, params, transformRows) => transformed(sql, params, transformRows, true),
@@ -78,7 +83,9 @@ const makeConnection = (database: Database): SqlConnection.Connection => {
     executeRaw: (sql, params) =>
       attempt(sql, true, (statement): unknown => {
         statement.setReturnArrays(false)
-        return statement.columns().length === 0 ? statement.run(...toInputs(params)) : statement.all(...toInputs(params))
+        return statement.columns().length === 0
+          ? statement.run(...toInputs(params))
+          : statement.all(...toInputs(params))
       }),
     // a cursor that stays open would hold its snapshot, and with it the log, for as long as the reader likes
     executeStream: (sql, params, transformRows) =>

@@ -58,12 +58,12 @@ const make = Effect.fnUntraced(function*(
   yield* Effect.provideServiceEffect(migrate(sqliteDialect), SqlClient.SqlClient, fromDatabase(database))
   yield* Effect.sync(() => database.handle.exec(`PRAGMA busy_timeout = ${blocking}`))
   // beside the real file, so that processes that reach it over different links agree
-  const processes = database.isFile
-    ? yield* OwnerLock.make(`${realpathSync(options.filename)}.owners`)
-    : undefined
-  const executor = database.isFile && mode === "durable"
-    ? Executor.grouped(database, busyTimeout)
-    : Executor.direct(database, busyTimeout)
+  const processes = database.file === undefined
+    ? undefined
+    : yield* OwnerLock.make(`${realpathSync(database.file)}.owners`)
+  const executor = database.file === undefined
+    ? Executor.direct(database, busyTimeout)
+    : Executor.grouped(database, busyTimeout, mode === "fast")
   const statements = sqliteDialect.statements(options.now)
   const interval = Duration.toMillis(options.pollInterval ?? 100)
   const changes = yield* Changes.make(executor, statements, interval, processes)

@@ -51,7 +51,9 @@ const runOf = ({ agent, runId, signal, trigger }: RunOptions): Effect.Effect<Run
     ? Effect.succeed({ runId, agent, trigger, signal: signal ?? new AbortController().signal })
     : Effect.die(
       new TypeError(
-        `A run needs a runId, and ${JSON.stringify(given) ?? String(given)} is none: give a string that is not blank and `
+        `A run needs a runId, and ${
+          JSON.stringify(given) ?? String(given)
+        } is none: give a string that is not blank and `
           + `stays the same when the run is tried again.`
       )
     )
@@ -115,7 +117,8 @@ export class ToolContext extends Context.Service<ToolContext, {
    */
   static readonly layerKeyValueStore = (
     options: RunOptions
-  ): Layer.Layer<ToolContext, never, KeyValueStore.KeyValueStore> => Layer.effect(ToolContext, ToolContext.make(options))
+  ): Layer.Layer<ToolContext, never, KeyValueStore.KeyValueStore> =>
+    Layer.effect(ToolContext, ToolContext.make(options))
 
   /**
    * The context of a run whose state and artifacts are in this process's memory, and gone with the layer.

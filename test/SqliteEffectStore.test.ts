@@ -68,7 +68,12 @@ describe("several processes on one file", () => {
       yield* holder.kill("SIGKILL")
       yield* holder.ended
       yield* Effect.sleep(150)
-      expect(yield* claim(store, "key")).toMatchObject({ _tag: "Claimed", doubt: "inDoubt", takenOver: true, attempt: 2 })
+      expect(yield* claim(store, "key")).toMatchObject({
+        _tag: "Claimed",
+        doubt: "inDoubt",
+        takenOver: true,
+        attempt: 2
+      })
     }))
 
   it.live("a process that starts later takes over from one that was killed before", () =>

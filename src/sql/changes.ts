@@ -5,7 +5,7 @@
  * at all, which is cheap, and only then reads the watched rows. It also asks whether the process that holds a watched key
  * has died, since nothing changes in the database when it does.
  */
-import { Effect, Fiber, Queue, Scope, Stream } from "effect"
+import { Context, Effect, Fiber, Queue, Scope, Stream } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 import type { EffectStoreError } from "../errors.ts"
 import type { Statements } from "./dialect.ts"
@@ -35,7 +35,7 @@ export const make = Effect.fnUntraced(function*(
   interval: number,
   processes: Processes | undefined
 ) {
-  const scope = yield* Scope.Scope
+  const services = yield* Effect.context<Scope.Scope>()
   const watched = new Map<string, Watched>()
   let looking: Fiber.Fiber<unknown> | undefined
 
@@ -69,7 +69,11 @@ export const make = Effect.fnUntraced(function*(
   })
 
   // a store that cannot be read now is asked again by the watchers themselves
-  const loop = Effect.forever(Effect.delay(Effect.ignore(look), interval))
+  const loop = Effect.updateContext(
+    Effect.forever(Effect.delay(Effect.ignore(look), interval)),
+    // it looks for all watchers: nothing of the first one's context, such as a transaction, may stick to it
+    (_: Context.Context<never>) => services
+  )
 
   const subscribe = (key: string, listener: () => void) =>
     Effect.suspend(() => {
@@ -79,7 +83,7 @@ export const make = Effect.fnUntraced(function*(
       // a newcomer is woken by the next look
       entry.sign = undefined
       return looking === undefined
-        ? Effect.map(Effect.forkIn(Effect.interruptible(loop), scope), (fiber) => {
+        ? Effect.map(Effect.forkIn(Effect.interruptible(loop), Context.get(services, Scope.Scope)), (fiber) => {
           looking = fiber
         })
         : Effect.void

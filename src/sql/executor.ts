@@ -40,11 +40,13 @@ export const fromClient = (client: SqlClient.SqlClient, oneWriter: boolean): Sql
       false
     )
   const { transactionService } = client
-  const execute = !oneWriter ? run : (query: Query) =>
-    Effect.withFiber<ReadonlyArray<Row>, SqlError>((fiber) =>
-      Context.getOrUndefined(fiber.context, transactionService) === undefined
-        ? run(query)
-        : Effect.fail(insideTransaction)
-    )
+  const execute = !oneWriter
+    ? run
+    : (query: Query) =>
+      Effect.withFiber<ReadonlyArray<Row>, SqlError>((fiber) =>
+        Context.getOrUndefined(fiber.context, transactionService) === undefined
+          ? run(query)
+          : Effect.fail(insideTransaction)
+      )
   return { read: execute, write: execute }
 }

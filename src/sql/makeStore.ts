@@ -34,11 +34,12 @@ const readableError = (key: string, { problem, tool }: EffectRecord.Unreadable):
   new EffectRecordError({ key, tool, problem })
 
 /** Each item by itself, at once: the executor may bring their statements together. */
-const each = <Item, Reply>(one: (item: Item) => Effect.Effect<Reply, EffectStoreError>) =>
-(items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Reply>, EffectStoreError> =>
-  items.length === 1
-    ? Effect.map(one(items[0]!), (reply) => [reply])
-    : Effect.forEach(items, one, { concurrency: "unbounded" })
+const each =
+  <Item, Reply>(one: (item: Item) => Effect.Effect<Reply, EffectStoreError>) =>
+  (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Reply>, EffectStoreError> =>
+    items.length === 1
+      ? Effect.map(one(items[0]!), (reply) => [reply])
+      : Effect.forEach(items, one, { concurrency: "unbounded" })
 
 /** The store. It holds no state but its watchers. */
 export const makeStore = (
@@ -113,7 +114,8 @@ export const makeStore = (
       const [row] = yield* Effect.mapError(executor.read(statements.get(key)), storeError("resolve", key))
       const record = row === undefined ? undefined : yield* Effect.fromResult(Result.mapError(
         rows.record(row, key),
-        ({ problem }) => new EffectStoreError({ operation: "resolve", key, problem: `${problem}; remove the key instead` })
+        ({ problem }) =>
+          new EffectStoreError({ operation: "resolve", key, problem: `${problem}; remove the key instead` })
       ))
       const now = Number(row?.at(-1))
       const [next, reply] = EffectRecord.resolve(record, resolution, json, now)

@@ -9,6 +9,11 @@ import type { Dialect } from "./dialect.ts"
 
 const table = "chamvi_effect_migrations"
 
+interface Latest {
+  readonly id: number | bigint
+  readonly name: string
+}
+
 const run = Migrator.make({})
 
 const failure = (problem: string, cause?: unknown) =>
@@ -30,9 +35,8 @@ export const migrate = (
       (error) => isSqlError(error) ? sqlFailure(error) : failure(error.message, error.cause)
     )
     const [newest] = yield* Effect.mapError(
-      sql.unsafe<{ readonly id: number; readonly name: string }>(
-        `SELECT migration_id AS id, name FROM ${table} ORDER BY migration_id DESC LIMIT 1`
-      ).withoutTransform,
+      sql<Latest>`SELECT migration_id AS id, name FROM ${sql(table)} ORDER BY migration_id DESC LIMIT 1`
+        .withoutTransform,
       sqlFailure
     )
     const known = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

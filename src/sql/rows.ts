@@ -2,7 +2,7 @@
  * The rows of the ledger's table as values, checked: a row that this version cannot read is never taken for an absent one.
  */
 import { Result, Schema } from "effect"
-import type { ClaimReply, Claimed, Doubt, EffectRecord, RecordedOutcome, Status, Unreadable } from "../EffectRecord.ts"
+import type { Claimed, ClaimReply, Doubt, EffectRecord, RecordedOutcome, Status, Unreadable } from "../EffectRecord.ts"
 
 export type Row = ReadonlyArray<unknown>
 

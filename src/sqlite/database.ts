@@ -14,8 +14,8 @@ export interface Database {
   readonly valuesUnsafe: (sql: string, params: ReadonlyArray<unknown>) => ReadonlyArray<ReadonlyArray<unknown>>
   /** A prepared statement out of the cache. Throws what `node:sqlite` throws. */
   readonly prepareUnsafe: (sql: string) => StatementSync
-  /** Whether it is backed by a file that other processes can open. */
-  readonly isFile: boolean
+  /** The file that other processes can open too, `undefined` where there is none (`:memory:`). */
+  readonly file: string | undefined
 }
 
 /** How a connection is opened. */
@@ -98,8 +98,8 @@ const configure = (database: Database, options: DatabaseOptions): Effect.Effect<
     yield* pragma(`busy_timeout = ${Math.ceil(options.busyTimeout)}`)
     if (options.readonly === true) return
     const [row] = yield* pragma("journal_mode = WAL")
-    if (database.isFile && row?.["journal_mode"] !== "wal") {
-      return yield* Effect.fail(sqlError("PRAGMA journal_mode")({ message: "the file system does not support WAL" }))
+    if (database.file !== undefined && row?.["journal_mode"] !== "wal") {
+      return yield* sqlError("PRAGMA journal_mode")({ message: "the file system does not support WAL" })
     }
     yield* pragma(`synchronous = ${options.mode === "durable" ? "FULL" : "NORMAL"}`)
     // a checkpoint costs flushes that `fast` does without otherwise; under `durable` a short log is flushed faster
@@ -124,7 +124,8 @@ export const open = (options: DatabaseOptions): Effect.Effect<Database, SqlError
       const arrays = makeCache(handle, (statement) => statement.setReturnArrays(true))
       return {
         handle,
-        isFile: handle.location() !== null,
+        // SQLite says "" of a database that only has a temporary file
+        file: handle.location() || undefined,
         // to the end, never `get`: a commit that fails is reported by the last step only
         valuesUnsafe: (sql, params) =>
           arrays(sql).all(...params as Array<SQLInputValue>) as unknown as ReadonlyArray<ReadonlyArray<unknown>>,

@@ -20,8 +20,7 @@ const failed = sqlError("execute")
 const patient = <A>(
   effect: Effect.Effect<A, SqlError>,
   busyTimeout: number
-): Effect.Effect<A, SqlError> =>
-  Effect.catch(effect, (error) => isBusy(error) ? retryBusy(effect, busyTimeout) : Effect.fail(error))
+): Effect.Effect<A, SqlError> => Effect.catchIf(effect, isBusy, () => retryBusy(effect, busyTimeout))
 
 /** Each statement by itself, in the calling fiber. */
 export const direct = (database: Database, busyTimeout: number): SqlExecutor => {
@@ -41,12 +40,15 @@ interface Waiting {
  *
  * **Details**
  *
- * A single write costs one plain statement and no turn of the event loop. Nobody is answered before the commit. A
- * statement that fails is undone alone; a commit that fails fails all of its statements.
+ * A single write costs one plain statement and no turn of the event loop. With `eager` the first write of a turn does not
+ * wait for others at all; it is for where a commit costs little more than its statement. Nobody is answered before the
+ * commit. A statement that fails is undone alone; a commit that fails fails all of its statements.
  */
-export const grouped = (database: Database, busyTimeout: number): SqlExecutor => {
+export const grouped = (database: Database, busyTimeout: number, eager: boolean): SqlExecutor => {
   const { handle, valuesUnsafe } = database
-  let waiting: Array<Waiting> = []
+  const { read: alone } = direct(database, busyTimeout)
+  const waiting: Array<Waiting> = []
+  let turnHasWriter = false
 
   const attempt = ({ params, sql }: Query): Answer =>
     Result.try({ try: () => valuesUnsafe(sql, params), catch: failed })
@@ -73,8 +75,9 @@ export const grouped = (database: Database, busyTimeout: number): SqlExecutor =>
     )
 
   const flush = () => {
+    turnHasWriter = false
     const group = waiting.splice(0, largestGroup).filter(({ left }) => !left)
-    if (waiting.length > 0) queueMicrotask(flush)
+    if (waiting.length > 0) startTurn()
     if (group.length === 0) return
     const result = execute(group)
     if (Result.isSuccess(result) || !isBusy(result.failure)) return answer(group, result)
@@ -85,15 +88,28 @@ export const grouped = (database: Database, busyTimeout: number): SqlExecutor =>
     ))
   }
 
+  const startTurn = () => {
+    turnHasWriter = true
+    queueMicrotask(flush)
+  }
+
+  const together = (query: Query) =>
+    Effect.callback<Rows, SqlError>((resume) => {
+      const entry: Waiting = { query, resume, left: false }
+      waiting.push(entry)
+      if (!turnHasWriter) startTurn()
+      return Effect.sync(() => {
+        entry.left = true
+      })
+    })
+
   return {
-    read: direct(database, busyTimeout).read,
-    write: (query) =>
-      Effect.callback<Rows, SqlError>((resume) => {
-        const entry: Waiting = { query, resume, left: false }
-        if (waiting.push(entry) === 1) queueMicrotask(flush)
-        return Effect.sync(() => {
-          entry.left = true
-        })
+    read: alone,
+    write: !eager ? together : (query) =>
+      Effect.suspend(() => {
+        if (turnHasWriter) return together(query)
+        startTurn()
+        return alone(query)
       })
   }
 }

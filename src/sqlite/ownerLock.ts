@@ -94,11 +94,15 @@ const clean = (directory: string, sightOf: (id: string) => Effect.Effect<Sight>)
     }, { discard: true })))
 
 /** Takes the lock of a new id; `None` where somebody buried it before it was locked. */
-const takeNew = (directory: string): Effect.Effect<Option.Option<readonly [string, DatabaseSync]>, SqlError, Scope.Scope> => {
+const takeNew = (
+  directory: string
+): Effect.Effect<Option.Option<readonly [string, DatabaseSync]>, SqlError, Scope.Scope> => {
   const id = randomUUID()
   const lock = join(directory, id + lockSuffix)
   return Effect.acquireRelease(attempt(() => new DatabaseSync(lock)), close).pipe(
-    Effect.tap((handle) => attempt(() => handle.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE"))),
+    Effect.tap((handle) =>
+      attempt(() => handle.exec("PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE"))
+    ),
     Effect.tap((handle) => Effect.sync(() => held.add(handle))),
     Effect.map((handle) =>
       existsSync(lock) && !existsSync(join(directory, id + tombstoneSuffix))

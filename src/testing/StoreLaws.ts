@@ -12,19 +12,24 @@
  * ```ts
  * import { EffectStore } from "chamvi-effect"
  * import { StoreClock, storeLaws } from "chamvi-effect/testing"
- * import { Effect, Layer } from "effect"
+ * import { Effect, Exit, Layer } from "effect"
  * import { TestClock } from "effect/testing"
  *
  * const Store = Layer.mergeAll(
  *   EffectStore.layerMemory,
  *   Layer.succeed(StoreClock, { advance: (milliseconds) => TestClock.adjust(milliseconds) })
- * )
+ * ).pipe(Layer.provideMerge(TestClock.layer()))
  *
- * const broken = Object.entries(storeLaws).map(([name, law]) =>
- *   law.pipe(Effect.as([]), Effect.catch((violation) => Effect.succeed([`${name}: ${violation.message}`])), Effect.provide(Store), Effect.provide(TestClock.layer()))
- * )
+ * const broken = Effect.gen(function*() {
+ *   const names: Array<string> = []
+ *   for (const [name, law] of Object.entries(storeLaws)) {
+ *     const exit = yield* Effect.exit(Effect.provide(law, Layer.fresh(Store)))
+ *     if (Exit.isFailure(exit)) names.push(name)
+ *   }
+ *   return names
+ * })
  *
- * (await Effect.runPromise(Effect.all(broken))).flat() // => []
+ * await Effect.runPromise(broken) // => []
  * ```
  *
  * @since 0.1.0

@@ -13,12 +13,14 @@ import * as RecordedResult from "../RecordedResult.ts"
  * @category errors
  * @since 0.1.0
  */
-export class LawViolation extends Schema.TaggedError<LawViolation>("chamvi-effect/testing/LawViolation")("LawViolation", {
-  /** What was looked at. */
-  what: Schema.String,
-  expected: Schema.String,
-  actual: Schema.String
-}) {
+export class LawViolation
+  extends Schema.TaggedError<LawViolation>("chamvi-effect/testing/LawViolation")("LawViolation", {
+    /** What was looked at. */
+    what: Schema.String,
+    expected: Schema.String,
+    actual: Schema.String
+  })
+{
   override get message(): string {
     return `${this.what}: expected ${this.expected}, got ${this.actual}`
   }
@@ -33,7 +35,7 @@ export class LawViolation extends Schema.TaggedError<LawViolation>("chamvi-effec
 export class StoreClock extends Context.Service<StoreClock, {
   /** Moves the clock of the store forward by whole milliseconds. */
   readonly advance: (milliseconds: number) => Effect.Effect<void>
-}>()("chamvi-effect/testing/StoreClock") {}
+}>()("chamvi-effect/testing/law/StoreClock") {}
 
 /**
  * A law: it succeeds where the store keeps it.
@@ -62,7 +64,9 @@ export interface Subject {
   /** A name that no other law, and no other run, uses. */
   readonly fresh: (name?: string) => string
   /** Claims one key; `fresh` values for whatever is not given. */
-  readonly claim: (request: Partial<ClaimRequest> & { readonly key: string }) => Effect.Effect<ClaimReply, EffectStoreError>
+  readonly claim: (
+    request: Partial<ClaimRequest> & { readonly key: string }
+  ) => Effect.Effect<ClaimReply, EffectStoreError>
   readonly complete: (
     item: Partial<CompleteItem> & Pick<CompleteItem, "key" | "token">
   ) => Effect.Effect<Fenced, EffectStoreError>
@@ -150,12 +154,17 @@ const subject = Effect.gen(function*() {
       Effect.flatMap(store.renew([{ key, token, lease }]), (replies) => first("renew", replies)),
     held: (request = {}) => {
       const key = request.key ?? fresh("key")
-      return Effect.flatMap(claim({ ...request, key }), (reply) =>
-        Effect.map(is("a claim of a new key", reply, "Claimed"), ({ token }) => ({ key, token })))
+      return Effect.flatMap(
+        claim({ ...request, key }),
+        (reply) => Effect.map(is("a claim of a new key", reply, "Claimed"), ({ token }) => ({ key, token }))
+      )
     },
     row: (key) =>
-      Effect.flatMap(store.get(key), (record) =>
-        record === undefined ? fail("get of a key that has a row", "the row", record) : Effect.succeed(record))
+      Effect.filterOrElse(
+        store.get(key),
+        (record) => record !== undefined,
+        () => fail("get of a key that has a row", "the row", undefined)
+      )
   }
   return made
 })

@@ -93,18 +93,21 @@ export const make = (store: KeyValueStore.KeyValueStore, runId: string): Artifac
     (ArtifactInfo & { readonly content: string | Uint8Array }) | undefined,
     KeyValueStore.KeyValueStoreError
   > =>
-    Effect.flatMap(entryAt(keyOf(runId, "artifact", name)), (entry) =>
-      entry === undefined ? Effect.undefined : Effect.flatMap(readContent(entry), (content) => {
-        if (content !== undefined) return Effect.succeed({ ...infoOf(entry), content })
-        // replaced between the two reads: the entry says something else by now
-        return entry.content !== before ? read(name, entry.content) : Effect.fail(
-          new KeyValueStore.KeyValueStoreError({
-            key: entry.content,
-            method: "get",
-            message: `The content of artifact ${JSON.stringify(name)} is missing`
-          })
-        )
-      }))
+    Effect.flatMap(
+      entryAt(keyOf(runId, "artifact", name)),
+      (entry) =>
+        entry === undefined ? Effect.undefined : Effect.flatMap(readContent(entry), (content) => {
+          if (content !== undefined) return Effect.succeed({ ...infoOf(entry), content })
+          // replaced between the two reads: the entry says something else by now
+          return entry.content !== before ? read(name, entry.content) : Effect.fail(
+            new KeyValueStore.KeyValueStoreError({
+              key: entry.content,
+              method: "get",
+              message: `The content of artifact ${JSON.stringify(name)} is missing`
+            })
+          )
+        })
+    )
 
   return {
     put: (name, content, mediaType) =>
@@ -144,8 +147,10 @@ export const make = (store: KeyValueStore.KeyValueStore, runId: string): Artifac
       return exclusively(
         store,
         key,
-        Effect.flatMap(entryAt(key), (entry) =>
-          entry === undefined ? Effect.void : Effect.andThen(store.remove(key), store.remove(entry.content)))
+        Effect.flatMap(
+          entryAt(key),
+          (entry) => entry === undefined ? Effect.void : Effect.andThen(store.remove(key), store.remove(entry.content))
+        )
       )
     }
   }

@@ -46,8 +46,7 @@ export const make = (store: KeyValueStore.KeyValueStore, runId: string): RunStat
     return exclusively(store, key, effect(key))
   }
   return {
-    get: (name, schema) =>
-      Effect.map(storeOf(schema).get(keyOf(runId, "state", name)), Option.getOrUndefined),
+    get: (name, schema) => Effect.map(storeOf(schema).get(keyOf(runId, "state", name)), Option.getOrUndefined),
     set: (name, schema, value) => locked(name, (key) => storeOf(schema).set(key, value)),
     update: (name, schema, f) =>
       locked(name, (key) =>

@@ -7,8 +7,9 @@
 import { Duration, Effect } from "effect"
 import type { ClaimReply, EffectRecord, Step } from "../../EffectRecord.ts"
 import * as Machine from "../../EffectRecord.ts"
+import type { EffectRecordError, EffectStoreError } from "../../errors.ts"
 import { EffectResolution } from "../../EffectResolution.ts"
-import { fail, law, type Laws, resultOf, same, type Subject } from "../law.ts"
+import { fail, law, type Laws, type LawViolation, resultOf, same, type Subject } from "../law.ts"
 
 /** A small generator of numbers: the histories must be the same everywhere. */
 const randomOf = (seed: number) => {
@@ -30,6 +31,10 @@ const resolutions = [
 const verdicts = ["clean", "tried", "inDoubt"] as const
 const outcomes = ["executed", "reconciled"] as const
 
+type Broken = LawViolation | EffectStoreError | EffectRecordError
+
+type Operation = (key: string, item: { readonly key: string; readonly token: number }) => Effect.Effect<void, Broken>
+
 const history = Effect.fnUntraced(function*(subject: Subject, seed: number, steps: number) {
   const { advance, fresh, store } = subject
   const random = randomOf(seed)
@@ -46,8 +51,16 @@ const history = Effect.fnUntraced(function*(subject: Subject, seed: number, step
   }
 
   const agree = <A>(actual: A, expected: A) =>
-    Effect.catchTag(same(`step ${trace.length}`, actual, expected), "LawViolation", (violation) =>
-      fail(`${violation.what} of history ${seed} (${trace.slice(-12).join("; ")})`, violation.expected, violation.actual))
+    Effect.catchTag(
+      same(`step ${trace.length}`, actual, expected),
+      "LawViolation",
+      (violation) =>
+        fail(
+          `${violation.what} of history ${seed} (${trace.slice(-12).join("; ")})`,
+          violation.expected,
+          violation.actual
+        )
+    )
 
   const claim = Effect.fnUntraced(function*(key: string) {
     const request = {
@@ -72,35 +85,40 @@ const history = Effect.fnUntraced(function*(subject: Subject, seed: number, step
     const repeated = before !== undefined && expected.token === before.token
     if (repeated) yield* agree(reply.token, before.token)
     else if (known.length > 1 && reply.token <= Math.max(...known)) {
-      yield* fail("a new token", `more than ${Math.max(...known)}`, reply.token)
+      return yield* fail("a new token", `more than ${Math.max(...known)}`, reply.token)
     }
     known.push(reply.token)
     rows.set(key, { ...next!, token: reply.token })
   })
 
-  const operations: ReadonlyArray<(key: string, item: { key: string; token: number }) => Effect.Effect<void, never> | ReturnType<typeof claim>> = [
+  const operations: ReadonlyArray<Operation> = [
     claim,
     claim,
     claim,
     Effect.fnUntraced(function*(key, item) {
-      const complete = { ...item, result: resultOf(random(9)), outcome: pick(outcomes), fingerprint: pick(["f1", "f2"]) }
+      const complete = {
+        ...item,
+        result: resultOf(random(9)),
+        outcome: pick(outcomes),
+        fingerprint: pick(["f1", "f2"])
+      }
       trace.push(`complete ${item.token}`)
       const step = Machine.complete(rows.get(key), complete, now)
-      yield* agree((yield* Effect.orDie(store.complete([complete])))[0], step[1])
+      yield* agree((yield* store.complete([complete]))[0], step[1])
       put(key, step)
     }),
     Effect.fnUntraced(function*(key, item) {
       const release = { ...item, verdict: pick(verdicts), cleared: random(4) === 0 }
       trace.push(`release ${item.token} ${release.verdict} ${release.cleared}`)
       const step = Machine.release(rows.get(key), release, now)
-      yield* agree((yield* Effect.orDie(store.release([release])))[0], step[1])
+      yield* agree((yield* store.release([release]))[0], step[1])
       put(key, step)
     }),
     Effect.fnUntraced(function*(key, item) {
       const renew = { ...item, lease: pick([0, 5, 10]) }
       trace.push(`renew ${item.token} ${renew.lease}`)
       const step = Machine.renew(rows.get(key), renew, now)
-      yield* agree((yield* Effect.orDie(store.renew([renew])))[0], step[1])
+      yield* agree((yield* store.renew([renew]))[0], step[1])
       put(key, step)
     }),
     Effect.fnUntraced(function*(key) {
@@ -108,19 +126,19 @@ const history = Effect.fnUntraced(function*(subject: Subject, seed: number, step
       const { json, resolution } = pick(resolutions)
       trace.push(`resolve ${resolution._tag} ${String(json)}`)
       const step = Machine.resolve(rows.get(key), resolution, json, now)
-      yield* agree(yield* Effect.orDie(store.resolve(key, resolution)), step[1])
+      yield* agree(yield* store.resolve(key, resolution), step[1])
       put(key, step)
     }),
     Effect.fnUntraced(function*(key) {
       if (random(6) > 0) return
       trace.push("remove")
-      yield* agree(yield* Effect.orDie(store.remove(key)), rows.delete(key))
+      yield* agree(yield* store.remove(key), rows.delete(key))
     }),
     Effect.fnUntraced(function*() {
       if (random(6) > 0) return
       const olderThan = pick([0, 5])
       trace.push(`prune ${olderThan}`)
-      yield* Effect.orDie(store.prune({ olderThan: Duration.millis(olderThan) }))
+      yield* store.prune({ olderThan: Duration.millis(olderThan) })
       for (const [key, row] of rows) if (Machine.isPrunable(row, now - olderThan)) rows.delete(key)
     }),
     Effect.fnUntraced(function*() {

@@ -28,19 +28,21 @@ const table: ReadonlyArray<readonly [before: Doubt, verdict: Verdict, after: Dou
   ["inDoubt", "inDoubt", "inDoubt", "inDoubt"]
 ]
 
-const verdicts = Object.fromEntries(table.flatMap(([before, verdict, after, cleared]) =>
-  ([[false, after], [true, cleared]] as const).map(([clears, expected]) => [
-    `a key that was "${before}", released "${verdict}"${clears ? " after a believed no" : ""}, is "${expected}"`,
-    law(function*(subject) {
-      const { key, token } = yield* claimWith(subject, before)
-      yield* same("release", yield* subject.release({ key, token, verdict, cleared: clears }), "ok")
-      const { doubt, leaseEnd, status, updatedAt } = yield* subject.row(key)
-      yield* same("the row", [status, doubt, leaseEnd], ["released", expected, updatedAt])
-      const next = yield* is("the next claim", yield* subject.claim({ key }), "Claimed")
-      yield* same("the next claim", [next.doubt, next.takenOver, next.attempt], [expected, false, 3])
-    })
-  ])
-))
+const verdicts = Object.fromEntries(
+  table.flatMap(([before, verdict, after, cleared]) =>
+    ([[false, after], [true, cleared]] as const).map(([clears, expected]) => [
+      `a key that was "${before}", released "${verdict}"${clears ? " after a believed no" : ""}, is "${expected}"`,
+      law(function*(subject) {
+        const { key, token } = yield* claimWith(subject, before)
+        yield* same("release", yield* subject.release({ key, token, verdict, cleared: clears }), "ok")
+        const { doubt, leaseEnd, status, updatedAt } = yield* subject.row(key)
+        yield* same("the row", [status, doubt, leaseEnd], ["released", expected, updatedAt])
+        const next = yield* is("the next claim", yield* subject.claim({ key }), "Claimed")
+        yield* same("the next claim", [next.doubt, next.takenOver, next.attempt], [expected, false, 3])
+      })
+    ])
+  )
+)
 
 const claims = Object.fromEntries(doubts.map((doubt) => [
   `a claim of a key that is "${doubt}" says ${
@@ -191,7 +193,10 @@ export const doubting: Laws = {
     yield* release({ ...first, verdict: "inDoubt" })
     const before = yield* row(first.key)
     const reply = yield* Effect.result(store.resolve(first.key, EffectResolution.applied(10n)))
-    yield* same("resolve", [reply._tag, reply._tag === "Failure" && reply.failure._tag], ["Failure", "EffectStoreError"])
+    yield* same("resolve", [reply._tag, reply._tag === "Failure" && reply.failure._tag], [
+      "Failure",
+      "EffectStoreError"
+    ])
     yield* same("the row", yield* row(first.key), before)
   })
 }

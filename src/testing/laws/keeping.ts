@@ -30,37 +30,41 @@ const rowsOf = (subject: Subject, filter: ListFilter) =>
   Effect.map(Stream.runCollect(subject.store.list(filter)), (records) => records.map(({ key }) => key))
 
 export const keeping: Laws = {
-  ...Object.fromEntries(Object.entries(results).map(([what, result]) => [
-    `${what} comes back as it was recorded`,
-    law(function*({ claim, complete, held, row }) {
-      const { key, token } = yield* held()
-      yield* complete({ key, token, result })
-      const reply = yield* is("the next claim", yield* claim({ key }), "Recorded")
-      yield* same("the length of the result", reply.result.length, result.length)
-      yield* same("the result", reply.result === result, true)
-      yield* same("the row's result", (yield* row(key)).result === result, true)
-    })
-  ])),
+  ...Object.fromEntries(
+    Object.entries(results).map(([what, result]) => [
+      `${what} comes back as it was recorded`,
+      law(function*({ claim, complete, held, row }) {
+        const { key, token } = yield* held()
+        yield* complete({ key, token, result })
+        const reply = yield* is("the next claim", yield* claim({ key }), "Recorded")
+        yield* same("the length of the result", reply.result.length, result.length)
+        yield* same("the result", reply.result === result, true)
+        yield* same("the row's result", (yield* row(key)).result === result, true)
+      })
+    ])
+  ),
 
-  ...Object.fromEntries(Object.entries(lookalikes).map(([what, keys]) => [
-    `keys that differ in ${what} are different keys`,
-    law(function*(subject) {
-      const prefix = subject.fresh()
-      const named = keys.flatMap((key) => [`${key}${prefix}`, `${prefix}${key}`]).map((key) =>
-        key.length > 65_536 ? key.slice(key.length - 65_536) : key
-      )
-      const distinct = [...new Set(named)]
-      for (const key of distinct) {
-        const { token } = yield* is("the claim", yield* subject.claim({ key }), "Claimed")
-        yield* subject.complete({ key, token, result: resultOf(key) })
-      }
-      for (const key of distinct) {
-        const reply = yield* is("the claim after it", yield* subject.claim({ key }), "Recorded")
-        yield* same("the result is the key's own", reply.result === resultOf(key), true)
-        yield* same("the row's key", (yield* subject.row(key)).key === key, true)
-      }
-    })
-  ])),
+  ...Object.fromEntries(
+    Object.entries(lookalikes).map(([what, keys]) => [
+      `keys that differ in ${what} are different keys`,
+      law(function*(subject) {
+        const prefix = subject.fresh()
+        const named = keys.flatMap((key) => [`${key}${prefix}`, `${prefix}${key}`]).map((key) =>
+          key.length > 65_536 ? key.slice(key.length - 65_536) : key
+        )
+        const distinct = [...new Set(named)]
+        for (const key of distinct) {
+          const { token } = yield* is("the claim", yield* subject.claim({ key }), "Claimed")
+          yield* subject.complete({ key, token, result: resultOf(key) })
+        }
+        for (const key of distinct) {
+          const reply = yield* is("the claim after it", yield* subject.claim({ key }), "Recorded")
+          yield* same("the result is the key's own", reply.result === resultOf(key), true)
+          yield* same("the row's key", (yield* subject.row(key)).key === key, true)
+        }
+      })
+    ])
+  ),
 
   "tools, runs, owners and fingerprints are kept verbatim": law(function*({ held, row }) {
     const odd = `it's "odd"\\ \u0000 \u{1F600} é `

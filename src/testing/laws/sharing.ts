@@ -126,26 +126,28 @@ export const sharing: Laws = {
     }
   }),
 
-  ...Object.fromEntries(Object.entries(acts).map(([what, act]) => [
-    `${what} wakes all who wait for the key`,
-    law(function*(subject) {
-      yield* Effect.scoped(Effect.gen(function*() {
-        const claim = yield* subject.held({ lease: 1_000 })
-        const woken = [0, 0]
-        yield* Effect.forEach(woken, (_, index) =>
-          Effect.forkScoped(
-            Stream.runForEach(subject.store.changes(claim.key), () => Effect.sync(() => woken[index]!++)),
-            { startImmediately: true }
-          ))
-        // until they surely watch; they may wake without a cause meanwhile
-        yield* sleepReally(50)
-        const before = [...woken]
-        yield* act(subject, claim)
-        for (let waited = 0; woken.some((count, index) => count === before[index]); waited += 10) {
-          if (waited > 5_000) return yield* fail("wakings after the change", "at least one each", woken)
-          yield* sleepReally(10)
-        }
-      }))
-    })
-  ]))
+  ...Object.fromEntries(
+    Object.entries(acts).map(([what, act]) => [
+      `${what} wakes all who wait for the key`,
+      law(function*(subject) {
+        yield* Effect.scoped(Effect.gen(function*() {
+          const claim = yield* subject.held({ lease: 1_000 })
+          const woken = [0, 0]
+          yield* Effect.forEach(woken, (_, index) =>
+            Effect.forkScoped(
+              Stream.runForEach(subject.store.changes(claim.key), () => Effect.sync(() => woken[index]!++)),
+              { startImmediately: true }
+            ))
+          // until they surely watch; they may wake without a cause meanwhile
+          yield* sleepReally(50)
+          const before = [...woken]
+          yield* act(subject, claim)
+          for (let waited = 0; woken.some((count, index) => count === before[index]); waited += 10) {
+            if (waited > 5_000) return yield* fail("wakings after the change", "at least one each", woken)
+            yield* sleepReally(10)
+          }
+        }))
+      })
+    ])
+  )
 }
