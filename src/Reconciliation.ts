@@ -12,7 +12,7 @@ import { noFlags } from "./EffectEvent.ts"
 import { EffectStore } from "./EffectStore.ts"
 import type { EffectToolError } from "./errors.ts"
 import { hookAnswer } from "./internal/promiseBridge.ts"
-import type { Report } from "./reconciliation/Call.ts"
+import type { Call, Report } from "./reconciliation/Call.ts"
 import { reconcile, reporting } from "./reconciliation/reconcile.ts"
 import { jsonCodec, read, schemaCodec } from "./reconciliation/resultCodec.ts"
 import { ToolContext } from "./ToolContext.ts"
@@ -106,14 +106,15 @@ export const applyOnce = <A = never, E = never, R = never, AE = never, AR = neve
 ): Effect.Effect<A, E | AE | EffectToolError, EffectStore | Exclude<R | AR, Scope.Scope>> => {
   const { alreadyApplied, execute, input, key, schema, settle, tool = "applyOnce" } = options
   const codec = schema === undefined ? jsonCodec : schemaCodec(schema)
-  return Effect.flatMap(checkKey(tool, key), () =>
-    Effect.withFiber((fiber) => {
-      const context = fiber.context as Context.Context<never>
+  return Effect.withFiber((fiber) => {
+    const context = fiber.context as Context.Context<never>
+    const runId = options.runId ?? Context.getOrUndefined(context, ToolContext)?.run.runId ?? ""
+    const report: Report = { key: "", tool, runId, outcome: undefined, flags: noFlags }
+    const call = Effect.flatMap(checkKey(tool, key), () => {
+      report.key = key
       const print = input === undefined ? Result.succeed("") : fingerprint(tool, input)
       if (Result.isFailure(print)) return Effect.fail(print.failure)
-      const runId = options.runId ?? Context.getOrUndefined(context, ToolContext)?.run.runId ?? ""
-      const report: Report = { key, tool, runId, outcome: undefined, flags: noFlags }
-      const call = {
+      const call: Call = {
         store: Context.getUnsafe(context, EffectStore),
         key,
         tool,
@@ -125,9 +126,8 @@ export const applyOnce = <A = never, E = never, R = never, AE = never, AR = neve
         settle: settle === undefined ? undefined : Duration.toMillis(settle),
         settings: override(fiber.getRef(EffectSettings.Current), options)
       }
-      return reporting(
-        report,
-        Effect.flatMap(reconcile(call, report), ({ text }) => read(key, tool, text, codec))
-      ) as Effect.Effect<A, E | AE | EffectToolError>
-    }))
+      return Effect.flatMap(reconcile(call, report), ({ text }) => read(key, tool, text, codec))
+    })
+    return reporting(report, call) as Effect.Effect<A, E | AE | EffectToolError>
+  })
 }
