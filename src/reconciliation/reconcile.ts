@@ -129,11 +129,15 @@ const outcomes: { readonly [tag: string]: Outcome } = {
   ToolNotAllowedError: "refused"
 }
 
-const outcomeOf = (cause: Cause.Cause<unknown>): Outcome => {
+// An error of ours may also come out of a hook that made a call of its own: that one speaks of another key.
+const outcomeOf = (report: Report, cause: Cause.Cause<unknown>): Outcome => {
   if (Cause.hasInterruptsOnly(cause)) return "interrupted"
   const failure = Cause.squash(cause)
-  const tag = failure instanceof Error ? (failure as { readonly _tag?: unknown })._tag : undefined
-  return typeof tag === "string" && Object.hasOwn(outcomes, tag) ? outcomes[tag]! : "failed"
+  if (!(failure instanceof Error)) return "failed"
+  const { _tag: tag, key = report.key, tool } = failure as { readonly [field in "_tag" | "key" | "tool"]?: unknown }
+  return typeof tag === "string" && Object.hasOwn(outcomes, tag) && key === report.key && tool === report.tool
+    ? outcomes[tag]!
+    : "failed"
 }
 
 /**
@@ -145,7 +149,7 @@ export const reporting = <A, E, R>(report: Report, call: Effect.Effect<A, E, R>)
       key: report.key,
       tool: report.tool,
       runId: report.runId,
-      outcome: Exit.isSuccess(exit) ? report.outcome ?? "executed" : outcomeOf(exit.cause),
+      outcome: Exit.isSuccess(exit) ? report.outcome ?? "executed" : outcomeOf(report, exit.cause),
       ...report.flags
     }
     return Event.publish(event)
