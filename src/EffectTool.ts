@@ -7,7 +7,7 @@ import { asSchema, type FlexibleSchema } from "@ai-sdk/provider-utils"
 import { type Context, type Duration, Effect, Predicate, type Scope } from "effect"
 import type { AnySchema, Decoded, DecodingServices, EncodingServices, Held } from "./ai/AnySchema.ts"
 import { capture } from "./ai/callContext.ts"
-import { type EffectToolDefinition, hideDefinition } from "./ai/effectToolDefinition.ts"
+import { type EffectToolDefinition, hideDefinition, refuseUnwrapped } from "./ai/effectToolDefinition.ts"
 import { type AnyToolOptions, sdkFields, toolCodecs } from "./ai/sdkTool.ts"
 import type {
   CallOptions,
@@ -222,7 +222,7 @@ const makeEffectTool = (options: RawOptions, context: Context.Context<never>): o
   const captured = capture(context, ToolContext)
   const codecs = toolCodecs(options, captured)
   checkReserved(codecs.context.sdkSchema)
-  return hideDefinition({ ...sdkFields(options, captured, codecs, ours), execute: refuse() }, {
+  return hideDefinition({ ...sdkFields(options, captured, codecs, ours), execute: refuseUnwrapped() }, {
     execute: options.execute as EffectToolDefinition["execute"],
     effectKey: options.effectKey,
     alreadyApplied: options.alreadyApplied,
@@ -251,12 +251,3 @@ const checkReserved = (schema: FlexibleSchema<unknown> | undefined): void => {
       + "run, state and artifacts are the run's own. Rename them in the schema."
   )
 }
-
-// Each tool has a function of its own, since its definition hangs on it.
-const refuse = () => (): Promise<never> =>
-  Promise.reject(
-    new Error(
-      "An effect tool was called without reconciliation, and nothing was executed. Call it through generateText of "
-        + "chamvi-effect, or wrap the tools with wrapToolsForRun before they are given to ai."
-    )
-  )

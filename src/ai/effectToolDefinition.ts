@@ -51,3 +51,15 @@ export const getEffectToolDefinition = (tool: unknown): EffectToolDefinition | u
 
 /** Whether `tool` was made by `defineEffectTool`. */
 export const isEffectTool = (tool: unknown): boolean => getEffectToolDefinition(tool) !== undefined
+
+/**
+ * The `execute` of an effect tool that nobody wrapped. Each tool has a function of its own, since its definition hangs on
+ * it.
+ */
+export const refuseUnwrapped = () => (): Promise<never> =>
+  Promise.reject(
+    new Error(
+      "An effect tool was called without reconciliation, and nothing was executed. Call it through generateText of "
+        + "chamvi-effect, or wrap the tools with wrapToolsForRun before they are given to ai."
+    )
+  )
