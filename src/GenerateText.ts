@@ -86,7 +86,7 @@ import { AiError } from "./AiError.ts"
  */
 export const generateText = <
   TOOLS extends ai.ToolSet = {},
-  RC extends RunContext = RunContext,
+  RC extends RunContext = Record<string, unknown>,
   OUT extends SomeOutput = ai.OutputInterface<string, string>,
   O extends BaseOptions<GenerateTextSdkOptions<TOOLS, RC, OUT>> = BaseOptions<GenerateTextSdkOptions<TOOLS, RC, OUT>>
 >(

@@ -27,8 +27,8 @@ export type JsonForm<E> = 0 extends 1 & E ? unknown
   : E extends string | number | boolean | null ? E
   : E extends undefined | void ? null
   : E extends Text ? string
-  : E extends Option.Option<infer A>
-    ? { readonly _tag: "Some"; readonly value: JsonForm<A> } | { readonly _tag: "None" }
+  : E extends Option.Some<infer A> ? { readonly _tag: "Some"; readonly value: JsonForm<A> }
+  : E extends Option.None<unknown> ? { readonly _tag: "None" }
   : E extends ReadonlyMap<infer K, infer V> ? ReadonlyArray<readonly [JsonForm<K>, JsonForm<V>]>
   : E extends ReadonlySet<infer V> ? ReadonlyArray<JsonForm<V>>
   : E extends ReadonlyArray<unknown> ? { [K in keyof E]: JsonForm<E[K]> }
