@@ -76,7 +76,7 @@ const kindOf = (value: unknown): string =>
     : `a ${typeof value}`
 
 /** Blank is what nobody can see, white space or not. */
-const isBlank = (key: string): boolean => !/[^\s\p{White_Space}\p{Cc}\p{Default_Ignorable_Code_Point}]/u.test(key)
+const isBlank = (key: string): boolean => !/[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]/u.test(key)
 
 /**
  * Checks what an `effectKey` hook returned: the key, verbatim, or `EffectKeyError`.

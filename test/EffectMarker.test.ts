@@ -204,7 +204,7 @@ describe("EffectMarker", () => {
   })
 
   // 10 MB each: with a search that starts over at every opening they take minutes
-  it("takes linear time on hostile texts", () => {
+  it("takes linear time on hostile texts", { timeout: 60_000 }, () => {
     const parts = {
       openings: "<!-- chamvi:effect=",
       "openings with keys": "<!-- chamvi:effect=a",

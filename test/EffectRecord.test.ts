@@ -357,6 +357,7 @@ describe("EffectRecord", () => {
     const tried = release(looking, "tried", false, 700)
     assert.deepStrictEqual(claimedOf(Row.claim(tried, request, 900, 3)).earlier, { age: 200, fingerprint: "print-2" })
     const cleared = release(looking, "clean", true, 700)
+    assert.include(cleared, { seenAt: 700, fingerprint: "print-2" })
     assert.strictEqual(claimedOf(Row.claim(cleared, request, 900, 3)).earlier, undefined)
     // a clock that was set back
     assert.strictEqual(claimedOf(Row.claim(tried, request, 650, 3)).earlier?.age, 0)

@@ -121,6 +121,7 @@ describe("canonicalJson", () => {
       textOf({ a: undefined, b: [undefined, 1], c: sparse }),
       "{\"b\":[null,1],\"c\":[null,null,null,1]}"
     )
+    assert.strictEqual(textOf({ 1: [undefined, 1], 0: undefined }), "{\"1\":[null,1]}")
     assert.strictEqual(textOf(undefined), undefined)
   })
 
