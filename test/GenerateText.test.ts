@@ -2,7 +2,20 @@ import { assert, describe, it } from "@effect/vitest"
 import { isStepCount, tool as sdkTool } from "ai"
 import type { ProviderV4 } from "@ai-sdk/provider"
 import { MockProviderV4 } from "ai/test"
-import { Cause, Context, Data, Deferred, Effect, Exit, Fiber, Layer, Redacted, References, Schema } from "effect"
+import {
+  Cause,
+  Context,
+  Data,
+  Deferred,
+  Effect,
+  Exit,
+  Fiber,
+  Layer,
+  Option,
+  Redacted,
+  References,
+  Schema
+} from "effect"
 import { z } from "zod"
 import { Ai } from "../src/Ai.ts"
 import { AiError } from "../src/AiError.ts"
@@ -336,6 +349,45 @@ describe("generateText", () => {
         Effect.annotateLogs("call", "calling")
       )
       assert.deepStrictEqual(result.toolResults[0]?.output, { store: "captured", log: "calling", span: "calling" })
+    }).pipe(Effect.provide(Ai.layer)))
+
+  it.effect("runs an approved call after the history was stored as JSON, with decoded input", () =>
+    Effect.gen(function*() {
+      const seen: Array<unknown> = []
+      const remind = yield* tool({
+        inputSchema: Schema.Struct({ at: Schema.Date, note: Schema.Option(Schema.String) }),
+        needsApproval: true,
+        execute: (input) =>
+          Effect.sync(() => {
+            seen.push(input)
+            return "reminded"
+          })
+      })
+      const input = { at: "2026-01-01T00:00:00.000Z", note: { _tag: "Some", value: "x" } }
+      const asked = yield* generateText({
+        model: scripted(calls(["remind", input])),
+        prompt: "remind me",
+        tools: { remind }
+      })
+      const request = asked.content.find((part) => part.type === "tool-approval-request")
+      assert.isDefined(request)
+      assert.deepStrictEqual(seen, [])
+      const stored = JSON.parse(JSON.stringify(asked.responseMessages)) as typeof asked.responseMessages
+      const model = scripted(says("done"))
+      yield* generateText({
+        model,
+        messages: [
+          { role: "user", content: "remind me" },
+          ...stored,
+          {
+            role: "tool",
+            content: [{ type: "tool-approval-response", approvalId: request?.approvalId ?? "", approved: true }]
+          }
+        ],
+        tools: { remind }
+      })
+      assert.deepStrictEqual(seen, [{ at: new Date("2026-01-01T00:00:00.000Z"), note: Option.some("x") }])
+      assert.deepStrictEqual(readBy(model), ["reminded"])
     }).pipe(Effect.provide(Ai.layer)))
 
   it.effect("fails with an AiError that has the provider's answer and not the prompt", () =>
