@@ -3,7 +3,23 @@ export { AiError, type AiErrorReason } from "./AiError.ts"
 export { EffectEvent, type Flags as EffectFlags, type Outcome as EffectOutcome } from "./EffectEvent.ts"
 export { checkKey, defaultKey, fingerprint, idempotencyKey } from "./EffectKey.ts"
 export { effectMarker, findMarker, type MarkerOptions } from "./EffectMarker.ts"
-export type { EffectRecord } from "./EffectRecord.ts"
+export type {
+  Claimed,
+  ClaimReply,
+  ClaimRequest,
+  CompleteItem,
+  Doubt,
+  EffectRecord,
+  Fenced,
+  Held,
+  Recorded,
+  ReleaseItem,
+  RenewItem,
+  ResolveReply,
+  Status,
+  Unreadable,
+  Verdict
+} from "./EffectRecord.ts"
 export { EffectResolution } from "./EffectResolution.ts"
 export { effectSchema } from "./EffectSchema.ts"
 export { EffectSettings, type OnInputChange, type SettingsOptions, type WhenInDoubt } from "./EffectSettings.ts"
@@ -14,5 +30,7 @@ export { generateText } from "./GenerateText.ts"
 export { applyOnce, type ApplyOnceOptions, type ApplyOnceSchema } from "./Reconciliation.ts"
 export { stepOf, type StepOptions } from "./stepOf.ts"
 export { type Tool, tool, type ToolOptions, ToolResultError } from "./Tool.ts"
-export { type Run, ToolContext } from "./ToolContext.ts"
+export { type Run, type RunOptions, ToolContext } from "./ToolContext.ts"
+export type { ArtifactInfo, Artifacts } from "./toolContext/Artifacts.ts"
+export type { RunState } from "./toolContext/RunState.ts"
 export { type Allow, wrapToolsForRun } from "./WrapTools.ts"
