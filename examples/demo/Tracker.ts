@@ -1,18 +1,12 @@
 /**
  * A small issue tracker over HTTP, with GitHub's shape: comments come in pages of 30, and each has an author.
  */
-import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, Layer, Schema } from "effect"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { createServer } from "node:http"
+import { localServer } from "../support/localServer.ts"
+import { Comment } from "./Comment.ts"
 
-export const pageSize = 30
-
-export class Comment extends Schema.Class<Comment>("Comment")({
-  id: Schema.Int,
-  author: Schema.String,
-  body: Schema.String
-}) {}
+const pageSize = 30
 
 /** The server as its own process sees it: its address, all comments, and a hook for the moment after a post is stored. */
 export class Tracker extends Context.Service<Tracker, {
@@ -60,11 +54,7 @@ export class Tracker extends Context.Service<Tracker, {
         HttpRouter.add("GET", "/issues/:issue/comments", list),
         HttpRouter.add("POST", "/issues/:issue/comments", post)
       )
-      const server = yield* Layer.build(
-        HttpRouter.serve(routes, { disableLogger: true, disableListenLog: true }).pipe(
-          Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { port: 0, host: "127.0.0.1" }))
-        )
-      )
+      const server = yield* Layer.build(localServer(routes))
       return Tracker.of({
         url: HttpServer.formatAddress(Context.get(server, HttpServer.HttpServer).address),
         comments: (issue) => of(issue),

@@ -1,59 +1,60 @@
 /**
  * The tracker as an agent's tools use it.
  */
-import { findMarker } from "chamvi-effect"
-import { Config, Context, Effect, Layer, Schema } from "effect"
+import { Config, Context, Effect, Layer, Option, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, HttpClientResponse } from "effect/http"
-import { Comment, pageSize } from "./Tracker.ts"
+import { Comment } from "./Comment.ts"
 
-export class TrackerClient extends Context.Service<TrackerClient, {
-  readonly post: (issue: number, body: string) => Effect.Effect<Comment, TrackerError>
-  /** The comment of ours that carries the marker of the effect key, on whatever page it is. */
-  readonly find: (issue: number, effectKey: string) => Effect.Effect<Found | undefined, TrackerError>
-}>()("demo/TrackerClient") {
-  static readonly layer = Layer.effect(
-    TrackerClient,
-    Effect.gen(function*() {
-      const url = yield* Config.String("TRACKER_URL")
-      const author = yield* Config.String("TRACKER_USER").pipe(Config.withDefault("agent"))
-      const client = (yield* HttpClient.HttpClient).pipe(
-        HttpClient.mapRequest(HttpClientRequest.prependUrl(url)),
-        HttpClient.filterStatusOk
-      )
-      const page = (issue: number, number: number) =>
-        client.get(`/issues/${issue}/comments`, { urlParams: { page: number } }).pipe(
-          Effect.flatMap(HttpClientResponse.schemaBodyJson(Schema.Array(Comment)))
-        )
-      const findFrom = (issue: number, effectKey: string, number: number): Effect.Effect<Found | undefined, unknown> =>
-        Effect.flatMap(page(issue, number), (comments) => {
-          // a marker is believed only in a comment of our own: anybody can write one
-          const comment = comments.find((comment) =>
-            comment.author === author && findMarker(comment.body).includes(effectKey)
-          )
-          return comment !== undefined
-            ? Effect.succeed({ comment, page: number })
-            : comments.length < pageSize
-            ? Effect.undefined
-            : findFrom(issue, effectKey, number + 1)
-        })
-      return TrackerClient.of({
-        post: (issue, body) =>
-          HttpClientRequest.post(`/issues/${issue}/comments`).pipe(
-            HttpClientRequest.bodyJsonUnsafe({ author, body }),
-            client.execute,
-            Effect.flatMap(HttpClientResponse.schemaBodyJson(Comment)),
-            Effect.mapError((cause) => new TrackerError({ cause }))
-          ),
-        find: (issue, effectKey) =>
-          Effect.mapError(findFrom(issue, effectKey, 1), (cause) => new TrackerError({ cause }))
-      })
-    })
-  ).pipe(Layer.provide(FetchHttpClient.layer))
-}
+export class TrackerError extends Schema.TaggedError<TrackerError>()("TrackerError", { cause: Schema.Defect() }) {}
 
-export interface Found {
+/** A comment, and the page that it is on. */
+export interface Listed {
   readonly comment: Comment
   readonly page: number
 }
 
-export class TrackerError extends Schema.TaggedError<TrackerError>()("TrackerError", { cause: Schema.Defect() }) {}
+export class TrackerClient extends Context.Service<TrackerClient, {
+  /** The name under which we write. */
+  readonly self: string
+  /** All comments of an issue; a page is asked for when somebody reads so far. */
+  readonly comments: (issue: number) => Stream.Stream<Listed, TrackerError>
+  readonly post: (issue: number, body: string) => Effect.Effect<Comment, TrackerError>
+}>()("demo/TrackerClient") {
+  static readonly make = Effect.fnUntraced(function*(url: string, self: string) {
+    const client = (yield* HttpClient.HttpClient).pipe(
+      HttpClient.mapRequest(HttpClientRequest.prependUrl(url)),
+      HttpClient.filterStatusOk
+    )
+    const pageOf = Effect.fn("TrackerClient.pageOf")(
+      (issue: number, page: number) => client.get(`/issues/${issue}/comments`, { urlParams: { page } }),
+      Effect.flatMap(HttpClientResponse.schemaBodyJson(Schema.Array(Comment))),
+      Effect.mapError((cause) => new TrackerError({ cause }))
+    )
+    const post = Effect.fn("TrackerClient.post")(
+      (issue: number, body: string) =>
+        HttpClientRequest.post(`/issues/${issue}/comments`).pipe(
+          HttpClientRequest.bodyJsonUnsafe({ author: self, body }),
+          client.execute
+        ),
+      Effect.flatMap(HttpClientResponse.schemaBodyJson(Comment)),
+      Effect.mapError((cause) => new TrackerError({ cause }))
+    )
+    const comments = (issue: number) =>
+      Stream.paginate(1, (page) =>
+        Effect.map(pageOf(issue, page), (comments) => [
+          comments.map((comment): Listed => ({ comment, page })),
+          // a page may be short without being the last one: only an empty one surely is
+          comments.length > 0 ? Option.some(page + 1) : Option.none()
+        ]))
+    return TrackerClient.of({ self, comments, post })
+  }, Effect.provide(FetchHttpClient.layer))
+
+  static readonly layer = Layer.effect(
+    TrackerClient,
+    Effect.gen(function*() {
+      const url = yield* Config.String("TRACKER_URL")
+      const self = yield* Config.String("TRACKER_USER").pipe(Config.withDefault("agent"))
+      return yield* TrackerClient.make(url, self)
+    })
+  )
+}

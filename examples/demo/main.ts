@@ -4,8 +4,11 @@
  * `npm start` runs it with a scripted model; `AI_MODEL=provider/name npm start` with a real one, through the AI SDK's
  * gateway.
  */
-import { NodeRuntime, NodeServices } from "@effect/platform-node"
-import { Clock, Console, Effect, FileSystem, Layer, Path, Stream } from "effect"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { EffectStore } from "chamvi-effect"
+import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
+import { Cause, Clock, Console, Effect, Exit, FileSystem, Layer, Path, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { Tracker } from "./Tracker.ts"
 
@@ -50,6 +53,7 @@ const worker = Effect.fnUntraced(function*(name: string, job: Job, words: string
   return { handle, output }
 })
 
+/** Lets worker 1 post, and kills it while it waits for the answer. */
 const killed = Effect.fnUntraced(function*(job: Job) {
   const tracker = yield* Tracker
   const { handle, output } = yield* worker("worker 1", job, "Fixed in 1.4.2, please upgrade.")
@@ -60,7 +64,9 @@ const killed = Effect.fnUntraced(function*(job: Job) {
   })
   tracker.afterNextPost(job.issue, kill)
   yield* output
-  yield* Effect.exit(handle.exitCode)
+  const end = yield* Effect.exit(handle.exitCode)
+  if (Exit.isSuccess(end)) return yield* Effect.die("worker 1 ended by itself, before it posted a comment")
+  yield* say("worker 1", `is dead (${/SIG[A-Z]+/.exec(Cause.pretty(end.cause))?.[0]})`)
 }, Effect.scoped)
 
 const restarted = Effect.fnUntraced(function*(job: Job) {
@@ -70,13 +76,26 @@ const restarted = Effect.fnUntraced(function*(job: Job) {
   if (code !== 0) return yield* Effect.die(`worker 2 ended with exit code ${code}`)
 }, Effect.scoped)
 
+/** What the ledger knows of the effects; a plain tool leaves no trace in it. */
+const readLedger = Effect.gen(function*() {
+  const store = yield* EffectStore
+  yield* Stream.runForEach(
+    store.list(),
+    ({ attempt, key, outcome, status }) =>
+      say("ledger", `${key}: ${status}${outcome === undefined ? "" : `, ${outcome}`} (attempt ${attempt})`)
+  )
+})
+
 const run = Effect.fnUntraced(function*(title: string, job: Job) {
   const tracker = yield* Tracker
   const before = 34
   tracker.seed(job.issue, Array.from({ length: before }, (_, i) => `Me too (${i + 1}).`))
+  const lookIntoLedger = Effect.provide(readLedger, SqliteEffectStore.layer({ filename: job.ledger }))
   yield* Console.log(`\n${title}`)
   yield* killed(job)
+  yield* lookIntoLedger
   yield* restarted(job)
+  yield* lookIntoLedger
   return tracker.comments(job.issue).length - before
 })
 
@@ -90,7 +109,8 @@ const program = Effect.gen(function*() {
   yield* Console.log("")
   yield* Console.log(`plain tool:  ${control} comments of the agent on the tracker`)
   yield* Console.log(`effect tool: ${guarded} comment${guarded === 1 ? "" : "s"} of the agent on the tracker`)
-  if (guarded !== 1) return yield* Effect.die(`expected exactly one comment, found ${guarded}`)
+  if (control !== 2 || guarded !== 1)
+    return yield* Effect.die("expected 2 comments of the plain tool and 1 of the effect tool")
 })
 
 program.pipe(Effect.scoped, Effect.provide(Layer.merge(Tracker.layer, NodeServices.layer)), NodeRuntime.runMain)

@@ -2,13 +2,22 @@
  * The agent process of the demo: answers one issue, with an effect tool or, for comparison, with a plain one. It is killed
  * and started again by main.ts and has no idea of that.
  */
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { isStepCount } from "ai"
-import { Ai, defineEffectTool, EffectEvent, effectMarker, generateText, tool, ToolContext } from "chamvi-effect"
+import {
+  Ai,
+  defineEffectTool,
+  EffectEvent,
+  effectMarker,
+  findMarker,
+  generateText,
+  tool,
+  ToolContext
+} from "chamvi-effect"
 import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
-import { Config, Console, Effect, Layer, Option, Schema } from "effect"
-import { scriptedModel } from "./scriptedModel.ts"
-import { Comment } from "./Tracker.ts"
+import { Config, Console, Effect, Layer, Option, Schema, Stream } from "effect"
+import { calls, says, scriptedModel } from "../support/scriptedModel.ts"
+import { Comment } from "./Comment.ts"
 import { TrackerClient } from "./TrackerClient.ts"
 
 const inputSchema = Schema.Struct({ issue: Schema.Int, body: Schema.String })
@@ -20,30 +29,33 @@ const comment = defineEffectTool({
   inputSchema,
   outputSchema: Comment,
   effectKey: ({ issue }, ctx) => `${ctx.run.runId}:comment:${issue}`,
-  alreadyApplied: (key, { issue }) =>
-    Effect.gen(function*() {
-      const found = yield* Effect.flatMap(TrackerClient, (tracker) => tracker.find(issue, key))
-      yield* Console.log(
-        found === undefined ? "check: no comment of this run" : `check: found it, on page ${found.page}`
-      )
-      return found?.comment
-    }),
-  execute: ({ body, issue }, { effectKey }) =>
-    Effect.andThen(
-      Console.log("tool: posting the comment"),
-      Effect.flatMap(TrackerClient, (tracker) => tracker.post(issue, `${body}\n${effectMarker(effectKey)}`))
+  alreadyApplied: Effect.fn("alreadyApplied")(function*(key, { issue }) {
+    const tracker = yield* TrackerClient
+    const found = yield* tracker.comments(issue).pipe(
+      // anybody can write a marker: it is believed in a comment of our own only
+      Stream.filter(({ comment }) => comment.author === tracker.self && findMarker(comment.body).includes(key)),
+      Stream.runHead,
+      Effect.map(Option.getOrUndefined)
     )
+    yield* Console.log(found === undefined ? "check: no comment of this run" : `check: found it, on page ${found.page}`)
+    return found?.comment
+  }),
+  execute: Effect.fn("execute")(function*({ body, issue }, { effectKey }) {
+    const tracker = yield* TrackerClient
+    yield* Console.log("tool: posting the comment")
+    return yield* tracker.post(issue, `${body}\n${effectMarker(effectKey)}`)
+  })
 })
 
 const plainComment = tool({
   description,
   inputSchema,
   outputSchema: Comment,
-  execute: ({ body, issue }) =>
-    Effect.andThen(
-      Console.log("tool: posting the comment"),
-      Effect.flatMap(TrackerClient, (tracker) => tracker.post(issue, body))
-    )
+  execute: Effect.fn("execute")(function*({ body, issue }) {
+    const tracker = yield* TrackerClient
+    yield* Console.log("tool: posting the comment")
+    return yield* tracker.post(issue, body)
+  })
 })
 
 const program = Effect.gen(function*() {
@@ -54,7 +66,7 @@ const program = Effect.gen(function*() {
   const prompt = `Answer issue ${issue}: post one comment that says: "${words}". Then say that you are done.`
   yield* Console.log(`model: I will answer issue ${issue}: "${words}"`)
   const result = yield* generateText({
-    model: Option.getOrElse(realModel, () => scriptedModel("comment", { issue, body: words }, "Done.")),
+    model: Option.getOrElse(realModel, () => scriptedModel(calls(["comment", { issue, body: words }]), says("Done."))),
     prompt,
     stopWhen: isStepCount(3),
     tools: { comment: plain ? yield* plainComment : yield* comment }

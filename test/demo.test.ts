@@ -1,0 +1,86 @@
+/** The crash demo as its reader starts it: `npm start`, a process that starts and kills processes of its own. */
+import { execFile } from "node:child_process"
+import { availableParallelism, loadavg } from "node:os"
+import { join } from "node:path"
+import { performance } from "node:perf_hooks"
+import { promisify } from "node:util"
+import { beforeAll, describe, expect, it } from "vitest"
+
+const root = join(import.meta.dirname, "..")
+
+/** Who said what, in order, without the times. */
+type Timeline = ReadonlyArray<readonly [who: string, what: string]>
+
+const timelineOf = (text: string): Timeline =>
+  [...text.matchAll(/^ *\d+\.\d\d s {2}(\S+(?: \d)?) +(.*)$/gm)].map(([, who, what]) => [who!, what!.trimEnd()])
+
+const said = (timeline: Timeline, who: string): ReadonlyArray<string> =>
+  timeline.flatMap(([name, what]) => name === who ? [what] : [])
+
+describe("the crash demo", () => {
+  let seconds = 0
+  let output = ""
+  let plain: Timeline = []
+  let guarded: Timeline = []
+
+  beforeAll(async () => {
+    const start = performance.now()
+    // rejects where the demo ends with another exit code than 0
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--conditions=chamvi-source", "examples/demo/main.ts"],
+      { cwd: root, timeout: 60_000, env: { ...process.env, AI_MODEL: undefined } }
+    )
+    seconds = (performance.now() - start) / 1000
+    output = stdout
+    const sections = stdout.split(/^(?=A plain tool|An effect tool)/m).map(timelineOf)
+    plain = sections.at(-2)!
+    guarded = sections.at(-1)!
+  }, 60_000)
+
+  it("ends with two comments of the plain tool and one of the effect tool, in less than 15 seconds", () => {
+    expect(output.trimEnd().split("\n").slice(-2)).toEqual([
+      "plain tool:  2 comments of the agent on the tracker",
+      "effect tool: 1 comment of the agent on the tracker"
+    ])
+    // five processes start one after the other; where others use the machine too, that alone takes long
+    const busy = loadavg()[0]! > availableParallelism()
+    expect(seconds).toBeLessThan(busy ? 30 : 15)
+  })
+
+  it.each([["plain", () => plain], ["effect", () => guarded]] as const)(
+    "kills worker 1 of the %s tool with SIGKILL after the tracker has stored its comment",
+    (_, timeline) => {
+      const lines = timeline().map(([who, what]) => `${who}: ${what}`)
+      const end = lines.indexOf("worker 1: is dead (SIGKILL)")
+      expect(lines.slice(end - 3, end)).toEqual([
+        "worker 1: tool: posting the comment",
+        "tracker: stored comment 35, not answered yet",
+        "main: kills worker 1 with SIGKILL: the effect happened, its record did not"
+      ])
+      // nothing came of the post in worker 1
+      expect(said(timeline(), "worker 1").at(-2)).toBe("tool: posting the comment")
+    }
+  )
+
+  it("finds the key held by the dead worker, without a record", () => {
+    expect(said(guarded, "ledger")).toEqual([
+      "run-1:comment:7: held (attempt 1)",
+      "run-1:comment:7: recorded, reconciled (attempt 2)"
+    ])
+    expect(said(plain, "ledger")).toEqual([])
+  })
+
+  it("lets worker 2 find the comment on page 2, without waiting for the lease of worker 1", () => {
+    expect(said(guarded, "worker 2").slice(1)).toEqual([
+      `model: I will answer issue 7: "This is solved by version 1.4.2."`,
+      "check: found it, on page 2",
+      "event: reconciled, claim taken over",
+      "model: Done."
+    ])
+  })
+
+  it("lets worker 2 of the plain tool post once more", () => {
+    expect(said(plain, "worker 2")).toContain("tool: posting the comment")
+  })
+})
