@@ -2,20 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { isStepCount, tool as sdkTool } from "ai"
 import type { ProviderV4 } from "@ai-sdk/provider"
 import { MockProviderV4 } from "ai/test"
-import {
-  Cause,
-  Context,
-  Data,
-  Deferred,
-  Effect,
-  Exit,
-  Fiber,
-  Layer,
-  Option,
-  Redacted,
-  References,
-  Schema
-} from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, References, Schema } from "effect"
 import { z } from "zod"
 import { Ai } from "../src/Ai.ts"
 import { AiError } from "../src/AiError.ts"

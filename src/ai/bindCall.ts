@@ -8,7 +8,7 @@ import { Ai } from "../Ai.ts"
 import { AiError } from "../AiError.ts"
 import { fromAbortable } from "../internal/promiseBridge.ts"
 import { mapTools } from "../internal/toolCopy.ts"
-import { bindEffectTools } from "../WrapTools.ts"
+import { bindEffectTools } from "./bindEffectTools.ts"
 import { bindTool, type Caller } from "./callContext.ts"
 import { ToolFailure } from "./ToolFailure.ts"
 
