@@ -28,7 +28,7 @@ export { defineEffectTool, type EffectTool, type EffectToolContext, type EffectT
 export * from "./errors.ts"
 export { generateText } from "./GenerateText.ts"
 export { applyOnce, type ApplyOnceOptions, type ApplyOnceSchema } from "./Reconciliation.ts"
-export { stepOf, type StepOptions } from "./stepOf.ts"
+export { stepOf, type StepOptions } from "./Step.ts"
 export { type Tool, tool, type ToolOptions, ToolResultError } from "./Tool.ts"
 export { type Run, type RunOptions, ToolContext } from "./ToolContext.ts"
 export type { ArtifactInfo, Artifacts } from "./toolContext/Artifacts.ts"

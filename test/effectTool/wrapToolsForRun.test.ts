@@ -315,6 +315,8 @@ describe("wrapToolsForRun", () => {
       yield* Scope.close(scope, Exit.void)
       assert.deepStrictEqual(log, ["cleaned up"])
       assert.isTrue(Exit.isFailure(yield* Fiber.join(running)))
+      const late = yield* Effect.flip(settle(() => tools.slow.execute({}, call)))
+      assert.match(String(late), /scope/)
     }).pipe(Effect.provide(layers)))
 
   it.effect("stops with the run's signal, and runs nothing after it", () => {
