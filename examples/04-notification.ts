@@ -65,7 +65,8 @@ const main = Effect.gen(function*() {
   const doubtful = yield* Stream.runCollect(store.list({ doubt: "inDoubt" }))
   yield* Console.log(doubtful.map(({ key }) => key).join()) // => run-1:notify:ada
   // the person saw message 1 in the gateway's records; EffectResolution.notApplied would let the next call send it
-  yield* store.resolve("run-1:notify:ada", EffectResolution.applied({ id: 1 }))
+  const seen = EffectResolution.applied({ id: 1 })
+  yield* Console.log(yield* store.resolve("run-1:notify:ada", seen)) // => ok
   yield* agent("Your parcel is on its way.") // => recorded
   yield* Console.log((yield* LossyRemote).applied().join()) // => /messages/ada?text=It+is+on+its+way.
 })

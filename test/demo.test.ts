@@ -73,7 +73,7 @@ describe("the crash demo", () => {
 
   it("lets worker 2 find the comment on page 2, without waiting for the lease of worker 1", () => {
     expect(said(guarded, "worker 2").slice(1)).toEqual([
-      `model: I will answer issue 7: "This is solved by version 1.4.2."`,
+      "model: comment on issue 7: \"This is solved by version 1.4.2.\"",
       "check: found it, on page 2",
       "event: reconciled, claim taken over",
       "model: Done."

@@ -22,12 +22,15 @@ import { TrackerClient } from "./TrackerClient.ts"
 
 const inputSchema = Schema.Struct({ issue: Schema.Int, body: Schema.String })
 const description = "Posts a comment on the issue."
+const onInputAvailable = ({ input }: { readonly input: typeof inputSchema.Type }) =>
+  Console.log(`model: comment on issue ${input.issue}: "${input.body}"`)
 
 // One comment per run and issue, whatever the body says.
 const comment = defineEffectTool({
   description,
   inputSchema,
   outputSchema: Comment,
+  onInputAvailable,
   effectKey: ({ issue }, ctx) => `${ctx.run.runId}:comment:${issue}`,
   alreadyApplied: Effect.fn("alreadyApplied")(function*(key, { issue }) {
     const tracker = yield* TrackerClient
@@ -51,6 +54,7 @@ const plainComment = tool({
   description,
   inputSchema,
   outputSchema: Comment,
+  onInputAvailable,
   execute: Effect.fn("execute")(function*({ body, issue }) {
     const tracker = yield* TrackerClient
     yield* Console.log("tool: posting the comment")
@@ -64,7 +68,6 @@ const program = Effect.gen(function*() {
   const plain = yield* Config.Boolean("PLAIN")
   const realModel = yield* Config.option(Config.String("AI_MODEL"))
   const prompt = `Answer issue ${issue}: post one comment that says: "${words}". Then say that you are done.`
-  yield* Console.log(`model: I will answer issue ${issue}: "${words}"`)
   const result = yield* generateText({
     model: Option.getOrElse(realModel, () => scriptedModel(calls(["comment", { issue, body: words }]), says("Done."))),
     prompt,
