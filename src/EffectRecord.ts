@@ -365,8 +365,10 @@ export const release = (record: EffectRecord | undefined, item: ReleaseItem, now
   if (record === undefined || record.token !== item.token || record.status === "recorded") return [undefined, "lost"]
   if (record.status === "released") return [undefined, "ok"]
   const earlier = item.cleared ? undefined : record.earlier
-  // who only looked leaves no trace: the row goes on speaking of the attempt before
-  const speaksOf = item.verdict === "clean" && earlier !== undefined
+  // The row goes on speaking of the attempt before, where this one only looked, or failed without anything applied and
+  // left the doubt of that one as it was.
+  const looked = item.verdict === "clean" || (item.verdict === "tried" && record.doubt === "inDoubt")
+  const speaksOf = looked && earlier !== undefined
     ? earlier
     : { seenAt: now, fingerprint: record.fingerprint }
   return [{

@@ -105,7 +105,8 @@ const claimSql = (now: string): string => {
 
 /** The release's rule, as `EffectRecord.release` states it. */
 const releaseSql = (now: string): string => {
-  const looked = "WHEN ? = 'clean' AND ? = 0 AND earlier_seen_at IS NOT NULL"
+  const looked =
+    "WHEN ? IN ('clean', CASE doubt WHEN 'inDoubt' THEN 'tried' END) AND ? = 0 AND earlier_seen_at IS NOT NULL"
   return `UPDATE chamvi_effect SET
     status = 'released',
     doubt = CASE ? WHEN 'inDoubt' THEN 'inDoubt'

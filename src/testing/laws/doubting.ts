@@ -72,12 +72,22 @@ export const doubting: Laws = {
   }),
 
   "an attempt that failed is the one that the row speaks of": law(function*(subject) {
-    const { key, token } = yield* claimWith(subject, "inDoubt")
+    const { key, token } = yield* claimWith(subject, "tried")
     yield* subject.advance(50)
     yield* subject.release({ key, token, verdict: "tried" })
     yield* subject.advance(70)
     const next = yield* is("the next claim", yield* subject.claim({ key, fingerprint: "third" }), "Claimed")
     yield* same("the earlier attempt", next.earlier, { age: 70, fingerprint: "second" })
+  }),
+
+  "an attempt that failed on a key in doubt leaves the row speaking of the one in doubt": law(function*(subject) {
+    const { key, token } = yield* claimWith(subject, "inDoubt")
+    yield* subject.advance(50)
+    yield* subject.release({ key, token, verdict: "tried" })
+    yield* subject.advance(50)
+    const next = yield* is("the next claim", yield* subject.claim({ key, fingerprint: "third" }), "Claimed")
+    yield* same("the next claim", next.doubt, "inDoubt")
+    yield* same("the earlier attempt", next.earlier, { age: 200, fingerprint: "first" })
   }),
 
   "a believed no clears what was before, also for a claim that only looked": law(function*(subject) {
