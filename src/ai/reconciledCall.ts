@@ -35,7 +35,9 @@ export interface BoundTool {
 }
 
 /** The settings of a tool, to put over those in force. */
-const settingsOf = ({ lease, onInputChange, waitFor, whenInDoubt }: EffectToolDefinition): SettingsOptions | undefined =>
+const settingsOf = (
+  { lease, onInputChange, waitFor, whenInDoubt }: EffectToolDefinition
+): SettingsOptions | undefined =>
   lease === undefined && onInputChange === undefined && waitFor === undefined && whenInDoubt === undefined
     ? undefined
     : { lease, onInputChange, waitFor, whenInDoubt }
@@ -63,7 +65,10 @@ export const reconciledCall = (tool: BoundTool) => {
   const keyOf = (input: unknown, seen: Seen, print: Result.Result<string, EffectKeyError>) =>
     effectKey === undefined
       ? Effect.map(Effect.fromResult(print), (print) => defaultKey(ctx.run.runId, name, print))
-      : Effect.flatMap(hookAnswer("effectKey", () => effectKey(input, seen.context, seen)), (key) => checkKey(name, key))
+      : Effect.flatMap(
+        hookAnswer("effectKey", () => effectKey(input, seen.context, seen)),
+        (key) => checkKey(name, key)
+      )
 
   const settled = (report: Report, input: unknown, seen: Seen, key: string, print: string) =>
     Effect.withFiber((fiber) => {
@@ -89,22 +94,28 @@ export const reconciledCall = (tool: BoundTool) => {
     return codecs.output.lifted ? Effect.tap(json, (json) => checkDecodes(key, json)) : json
   }
   const checkDecodes = (key: string, json: unknown) =>
-    Effect.mapError(decode(json), (cause) =>
-      new EffectRecordError({ key, tool: name, problem: `its result does not decode: ${cause.message}`, cause }))
+    Effect.mapError(
+      decode(json),
+      (cause) =>
+        new EffectRecordError({ key, tool: name, problem: `its result does not decode: ${cause.message}`, cause })
+    )
+
+  /** The decoded input, and the fingerprint of its canonical JSON, after defaults. */
+  const read = (raw: unknown) =>
+    Effect.flatMap(
+      codecs.input.decode(raw),
+      (input) => Effect.map(codecs.input.encode(input), (json) => ({ input, print: fingerprint(name, json) }))
+    )
 
   const run = (report: Report, raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
-    Effect.flatMap(codecs.input.decode(raw), (input) =>
-      Effect.flatMap(contextOf(options.context), (context) =>
-        Effect.flatMap(codecs.input.encode(input), (canonical) => {
-          const seen: Seen = { ...options, context }
-          const print = fingerprint(name, canonical)
-          return Effect.flatMap(keyOf(input, seen, print), (key) =>
-            Effect.flatMap(
-              // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
-              settled(report, input, seen, key, Result.getOrElse(print, () => "")),
-              ({ text }) => answer(key, text)
-            ))
-        })))
+    Effect.flatMap(Effect.zip(read(raw), contextOf(options.context)), ([{ input, print }, context]) => {
+      const seen: Seen = { ...options, context }
+      return Effect.flatMap(keyOf(input, seen, print), (key) => {
+        // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
+        const reconciled = settled(report, input, seen, key, Result.getOrElse(print, () => ""))
+        return Effect.flatMap(reconciled, ({ text }) => answer(key, text))
+      })
+    })
 
   return (raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
     Effect.suspend(() => {
