@@ -50,6 +50,8 @@ const comment = defineEffectTool({
 const main = Effect.gen(function*() {
   const tracker = yield* Tracker
   const planted = effectMarker("run-1:comment:7")
+  const secret = yield* secretOfMarkers
+  yield* Console.log(findMarker(planted), findMarker(planted, { secret })) // => [ 'run-1:comment:7' ] []
   tracker.seed(7, Array.from({ length: 34 }, (_, index) => index === 5 ? `Me too. ${planted}` : "Me too."))
   const tools = yield* wrapToolsForRun({ comment: yield* comment }, yield* ToolContext, yield* EffectStore)
   const call = (text: string) =>
