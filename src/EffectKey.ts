@@ -79,24 +79,35 @@ const kindOf = (value: unknown): string =>
 const isBlank = (key: string): boolean => !/[^\s\p{Cc}\p{Default_Ignorable_Code_Point}]/u.test(key)
 
 /**
- * Checks what an `effectKey` hook returned: the key, verbatim, or `EffectKeyError`.
+ * Checks what an `effectKey` hook returned, or what else is given as a key: the key, verbatim, or `EffectKeyError`, which
+ * names `source`.
  *
  * @category validation
  * @since 0.1.0
  */
-export const checkKey = (tool: string, key: unknown): Effect.Effect<string, EffectKeyError> => {
+export const checkKey = (
+  tool: string,
+  key: unknown,
+  source: "effectKey" | "key" = "effectKey"
+): Effect.Effect<string, EffectKeyError> => {
   const problem = typeof key !== "string"
-    ? `effectKey returned ${kindOf(key)} instead of a string`
+    ? `${kindOf(key)} instead of a string`
     : isBlank(key)
-    ? "effectKey returned a blank string"
+    ? "a blank string"
     : !key.isWellFormed()
-    ? "effectKey returned a string with a lone surrogate, which no store can keep"
+    ? "a string with a lone surrogate, which no store can keep"
     : key.length > mostBytes / 4 && Buffer.byteLength(key) > mostBytes
-    ? `effectKey returned more than ${mostBytes} bytes`
+    ? `more than ${mostBytes} bytes`
     : undefined
   return problem === undefined
     ? Effect.succeed(key as string)
-    : Effect.fail(new EffectKeyError({ tool, path: "effectKey", problem }))
+    : Effect.fail(
+      new EffectKeyError({
+        tool,
+        path: source,
+        problem: `${source === "key" ? "the key is" : "effectKey returned"} ${problem}`
+      })
+    )
 }
 
 /**

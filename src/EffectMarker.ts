@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { Option } from "effect"
+import { Option, Redacted } from "effect"
 import { createHmac, timingSafeEqual } from "node:crypto"
 
 /**
@@ -15,7 +15,7 @@ export interface MarkerOptions {
    * Adds an HMAC-SHA-256 to the marker, and makes `findMarker` ignore markers without a valid one, so that a stranger
    * cannot plant one. Keep it the same for as long as markers shall be found. An empty one is refused by throwing.
    */
-  readonly secret?: string | undefined
+  readonly secret?: string | Redacted.Redacted<string> | undefined
 }
 
 /**
@@ -36,7 +36,8 @@ const decodeKey = (encoded: string): Option.Option<string> =>
 const hmacOf = (key: string, secret: string): string => createHmac("sha256", secret).update(key).digest("hex")
 
 /** Everybody knows the empty secret, and a setting that is missing easily becomes one. */
-const secretOf = ({ secret }: MarkerOptions): string | undefined => {
+const secretOf = (options: MarkerOptions): string | undefined => {
+  const secret = Redacted.isRedacted(options.secret) ? Redacted.value(options.secret) : options.secret
   if (secret === "") throw new TypeError("The secret of a marker is empty. Give one that others cannot guess, or none.")
   return secret
 }

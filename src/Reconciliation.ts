@@ -37,11 +37,15 @@ export interface ApplyOnceOptions<A, E, R, AE, AR> extends SettingsOptions {
    * returned; `undefined`, or `EffectResolution.notApplied`, lets `execute` run.
    */
   readonly alreadyApplied?:
-    | ((key: string) => NoInfer<A> | undefined | EffectResolution<NoInfer<A>> | Effect.Effect<
-      NoInfer<A> | undefined | EffectResolution<NoInfer<A>>,
-      AE,
-      AR
-    >)
+    | ((key: string) =>
+      | NoInfer<A>
+      | undefined
+      | EffectResolution<NoInfer<A>>
+      | Effect.Effect<
+        NoInfer<A> | undefined | EffectResolution<NoInfer<A>>,
+        AE,
+        AR
+      >)
     | undefined
   /** For how long a "no" of the remote about an earlier attempt is asked again before it is believed. Default: not at all. */
   readonly settle?: Duration.Input | undefined
@@ -110,7 +114,7 @@ export const applyOnce = <A = never, E = never, R = never, AE = never, AR = neve
     const context = fiber.context as Context.Context<never>
     const runId = options.runId ?? Context.getOrUndefined(context, ToolContext)?.run.runId ?? ""
     const report: Report = { key: "", tool, runId, outcome: undefined, flags: noFlags }
-    const call = Effect.flatMap(checkKey(tool, key), () => {
+    const call = Effect.flatMap(checkKey(tool, key, "key"), () => {
       report.key = key
       const print = input === undefined ? Result.succeed("") : fingerprint(tool, input)
       if (Result.isFailure(print)) return Effect.fail(print.failure)

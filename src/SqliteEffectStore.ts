@@ -7,9 +7,9 @@ import { Duration, Effect, type Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { realpathSync } from "node:fs"
 import { EffectStore, type IEffectStore } from "./EffectStore.ts"
-import type { EffectStoreError } from "./errors.ts"
+import { EffectStoreError } from "./errors.ts"
 import * as Changes from "./sql/changes.ts"
-import { makeStore, storeError } from "./sql/makeStore.ts"
+import { makeStore } from "./sql/makeStore.ts"
 import { migrate } from "./sql/migrate.ts"
 import { sqliteDialect } from "./sql/sqliteDialect.ts"
 import * as Database from "./sqlite/database.ts"
@@ -53,7 +53,15 @@ const make = Effect.fnUntraced(function*(
   const busyTimeout = Duration.toMillis(options.busyTimeout ?? "5 seconds")
   const database = yield* Effect.mapError(
     Database.open({ filename: options.filename, mode, busyTimeout: 5_000 }),
-    storeError(`open ${options.filename}`)
+    (error) =>
+      new EffectStoreError({
+        operation: `open ${options.filename}`,
+        problem: `${
+          error.reason.message ?? error.message
+        } (its folder must exist, and the file must be a SQLite database)`,
+        permanent: !error.isRetryable,
+        cause: error
+      })
   )
   yield* Effect.provideServiceEffect(migrate(sqliteDialect), SqlClient.SqlClient, fromDatabase(database))
   yield* Effect.sync(() => database.handle.exec(`PRAGMA busy_timeout = ${blocking}`))

@@ -16,8 +16,8 @@ const id = <Name extends string>(name: Name): `chamvi-effect/${Name}` => `chamvi
  *
  * **Details**
  *
- * `path` names the place inside the input where the trouble is (`$.items[2].price`), or the hook (`effectKey`) whose
- * answer is no key.
+ * `path` names the place inside the input where the trouble is (`$.items[2].price`), the hook (`effectKey`) whose answer is
+ * no key, or the option (`key` of `applyOnce`) that is none.
  *
  * @category errors
  * @since 0.1.0
@@ -30,8 +30,11 @@ export class EffectKeyError extends Schema.TaggedError<EffectKeyError>(id("Effec
   override get message(): string {
     return `No effect key for tool "${abbreviate(this.tool)}": ${oneLine(this.problem)} (at ${
       oneLine(this.path, 200)
-    }). `
-      + `Nothing was executed. Make the input JSON, or give the tool an effectKey that returns a non-blank string.`
+    }). Nothing was executed. ${
+      this.path === "key"
+        ? "Give a key that is not blank and says what the effect is about."
+        : "Make the input JSON, or give the tool an effectKey that returns a non-blank string."
+    }`
   }
 }
 
@@ -202,6 +205,11 @@ export class EffectResultUnavailableError
 /**
  * The store failed or did not answer in time, before the effect: nothing was executed.
  *
+ * **Details**
+ *
+ * `permanent` says that it will not get better by itself (a file that is no database, a missing folder); otherwise the
+ * error is retryable.
+ *
  * @category errors
  * @since 0.1.0
  */
@@ -209,15 +217,19 @@ export class EffectStoreError extends Schema.TaggedError<EffectStoreError>(id("E
   operation: Schema.String,
   problem: Schema.String,
   key: Schema.optionalKey(Schema.String),
+  permanent: Schema.optionalKey(Schema.Boolean),
   cause: Schema.optionalKey(Schema.Defect())
 }) {
-  readonly isRetryable = true
+  get isRetryable(): boolean {
+    return this.permanent !== true
+  }
   override get message(): string {
     const key = this.key === undefined ? "" : ` for effect key "${abbreviate(this.key)}"`
-    return `The effect store could not ${oneLine(this.operation, 80)}${key}: ${
-      oneLine(this.problem)
-    }. Call again when the store is back: a `
-      + `repeated call never applies an effect that is recorded.`
+    return `The effect store could not ${oneLine(this.operation)}${key}: ${oneLine(this.problem)}. ${
+      this.permanent === true
+        ? "Trying again does not help: set the store up anew."
+        : "Call again when the store is back: a repeated call never applies an effect that is recorded."
+    }`
   }
 }
 
@@ -274,3 +286,27 @@ export type EffectToolError =
   | EffectResultUnavailableError
   | EffectStoreError
   | ToolNotAllowedError
+
+// Effect shows a tagged error as its fields. These have messages that name the way out, for whoever prints one.
+for (
+  const error of [
+    EffectKeyError,
+    EffectKeyConflictError,
+    EffectInputChangedError,
+    EffectInProgressError,
+    EffectInDoubtError,
+    EffectReentrantError,
+    EffectRecordError,
+    EffectResultUnavailableError,
+    EffectStoreError,
+    ToolNotAllowedError,
+    EffectOutcomeUnknownError
+  ]
+) {
+  Object.defineProperty(error.prototype, Symbol.for("nodejs.util.inspect.custom"), {
+    configurable: true,
+    value(this: Error) {
+      return this.cause === undefined ? this.stack : `${this.stack}\n  cause: ${String(this.cause)}`
+    }
+  })
+}

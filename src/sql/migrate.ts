@@ -17,7 +17,12 @@ interface Latest {
 const run = Migrator.make({})
 
 const failure = (problem: string, cause?: unknown) =>
-  new EffectStoreError({ operation: "open its tables", problem, ...(cause === undefined ? {} : { cause }) })
+  new EffectStoreError({
+    operation: "open its tables",
+    problem,
+    permanent: !isSqlError(cause) || !cause.isRetryable,
+    ...(cause === undefined ? {} : { cause })
+  })
 
 const sqlFailure = (error: SqlError) => failure(error.reason.message ?? error.message, error)
 

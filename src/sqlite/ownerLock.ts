@@ -123,7 +123,8 @@ export const make = Effect.fnUntraced(function*(
   const failure = (cause: unknown) =>
     new EffectStoreError({
       operation: "lock its owner's file",
-      problem: `no lock can be kept in ${directory}`,
+      problem: `no lock can be kept in ${directory}, which must be a folder on a local disk that can be written`,
+      permanent: true,
       cause
     })
   yield* Effect.try({ try: () => mkdirSync(directory, { recursive: true }), catch: failure })
