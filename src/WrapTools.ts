@@ -54,12 +54,16 @@ export type { Allow } from "./ai/reconciledCall.ts"
  * @category constructors
  * @since 0.1.0
  */
-export const wrapToolsForRun = <T extends Tools>(
+export const wrapToolsForRun = <T extends Tools, R = never>(
   tools: T,
   ctx: ToolContext["Service"],
   store: IEffectStore,
-  allow?: Allow
-): Effect.Effect<T, never, Scope.Scope> =>
-  Effect.contextWith((context: Context.Context<never>) =>
-    bind(tools, { context, ctx, store, allow, track: (start) => start(), rejection: carryable })
-  )
+  allow?: Allow<R>
+): Effect.Effect<T, never, R | Scope.Scope> =>
+  Effect.contextWith((context: Context.Context<R>) => {
+    const allowed = allow && ((name: string) => withServices(allow(name), context))
+    return bind<T>(tools, { context, ctx, store, allow: allowed, track: (start) => start(), rejection: carryable })
+  })
+
+const withServices = <R>(answer: ReturnType<Allow<R>>, context: Context.Context<R>): ReturnType<Allow> =>
+  Effect.isEffect(answer) ? Effect.provideContext(answer, context) : answer

@@ -23,7 +23,10 @@ export interface BindOptions {
   readonly rejection: (failure: unknown) => unknown
 }
 
-export type Tools = Readonly<Record<string, object>>
+/**
+ * A set of tools of any kind. None is still the Effect that makes a tool, which has a `pipe`: write `yield*` before it.
+ */
+export type Tools = Readonly<Record<string, { readonly inputSchema: unknown; readonly pipe?: never }>>
 type Execute = (input: unknown, options: ToolExecutionOptions<unknown>) => Promise<unknown>
 
 /** The calls of one wrap that are under way. */
@@ -53,6 +56,7 @@ interface Bind extends BindOptions {
 
 export const bind = <T extends Tools>(tools: T, options: Bind): Effect.Effect<T, never, Scope.Scope> =>
   Effect.gen(function*() {
+    yield* checkMade(tools)
     yield* retain(options.store)
     const calls = yield* callsInScope
     const stop = () => calls.running.forEach(({ interrupt }) => interrupt())
@@ -66,6 +70,20 @@ export const bind = <T extends Tools>(tools: T, options: Bind): Effect.Effect<T,
         : copyTool(tool, { execute: executor(name, definition, options, calls) } as object)
     }) as T
   })
+
+/** `tool` and `defineEffectTool` answer Effects: unmade, a tool has no `execute`, and its calls would vanish. */
+const checkMade = (tools: Tools): Effect.Effect<void> => {
+  const unmade = Object.entries(tools).find(([, tool]) => Effect.isEffect(tool))
+  return unmade === undefined
+    ? Effect.void
+    : Effect.die(
+      new TypeError(
+        `The tool "${unmade[0]}" is an Effect that makes a tool, not a tool yet: write { ${unmade[0]}: yield* ${
+          unmade[0]
+        } }.`
+      )
+    )
+}
 
 const closed = (name: string) =>
   new Error(
@@ -109,7 +127,9 @@ export const bindEffectTools = <T extends Tools>(
 ): Effect.Effect<T, never, Scope.Scope> => {
   const store = Context.getOrUndefined(options.context, EffectStore as Context.Key<EffectStore, IEffectStore>)
   const ctx = Context.getOrUndefined(options.context, ToolContext as Context.Key<ToolContext, ToolContext["Service"]>)
-  if (Object.values(tools).every((tool) => getEffectToolDefinition(tool) === undefined)) return Effect.succeed(tools)
+  if (Object.values(tools).every((tool) => getEffectToolDefinition(tool) === undefined)) {
+    return Effect.as(checkMade(tools), tools)
+  }
   return store !== undefined && ctx !== undefined
     ? bind(tools, { ...options, store, ctx, allow: undefined })
     : Effect.succeed(refusing(tools, options, store === undefined ? "EffectStore" : "ToolContext"))

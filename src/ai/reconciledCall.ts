@@ -23,7 +23,9 @@ import { hookContext } from "./hookContext.ts"
  * @category models
  * @since 0.1.0
  */
-export type Allow = (toolName: string) => boolean | PromiseLike<boolean> | Effect.Effect<boolean, unknown>
+export type Allow<R = never> = (
+  toolName: string
+) => boolean | PromiseLike<boolean> | Effect.Effect<boolean, unknown, R>
 
 /** An effect tool under its name in a run. */
 export interface BoundTool {

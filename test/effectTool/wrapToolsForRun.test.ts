@@ -232,6 +232,29 @@ describe("wrapToolsForRun", () => {
       }).pipe(Effect.scoped, Effect.provide(layers)))
   })
 
+  it.effect("asks a policy that is a service", () =>
+    Effect.gen(function*() {
+      class Policy extends Context.Service<Policy, { readonly allows: (name: string) => boolean }>()("test/Policy") {}
+      const tools = yield* Effect.gen(function*() {
+        return yield* wrapToolsForRun(
+          { post: yield* post },
+          yield* ToolContext,
+          yield* EffectStore,
+          (name) => Effect.map(Policy, (policy) => policy.allows(name))
+        )
+      }).pipe(Effect.provideService(Policy, { allows: (name) => name !== "post" }))
+      const error = yield* Effect.flip(settle(() => tools.post.execute({ text: "x" }, call)))
+      assert.strictEqual((error as { readonly _tag: string })._tag, "ToolNotAllowedError")
+    }).pipe(Effect.scoped, Effect.provide(layers)))
+
+  it.effect("refuses an Effect that makes a tool where a tool is wanted, and says what to write", () =>
+    Effect.gen(function*() {
+      // @ts-expect-error a tool that was not made yet
+      const unmade = wrapToolsForRun({ post }, yield* ToolContext, yield* EffectStore)
+      const exit = yield* Effect.exit(Effect.provide(unmade, Remote.layer))
+      assert.match(String(Exit.isFailure(exit) ? exit.cause : exit), /yield\* post/)
+    }).pipe(Effect.scoped, Effect.provide(layers)))
+
   it.effect("runs nothing for a signal that is aborted already, and rejects with its reason", () =>
     Effect.gen(function*() {
       const tools = yield* wrap({ post: yield* post })

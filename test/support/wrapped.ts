@@ -1,12 +1,12 @@
 /** Calling wrapped tools directly, as the AI SDK does. */
-import { EffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
+import { type Allow, EffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
 import { Effect } from "effect"
 
 export const call = { toolCallId: "1", messages: [], context: {} }
 
-export const wrap = <T extends Readonly<Record<string, object>>>(
+export const wrap = <T extends Parameters<typeof wrapToolsForRun>[0]>(
   tools: T,
-  allow?: Parameters<typeof wrapToolsForRun>[3]
+  allow?: Allow
 ) =>
   Effect.gen(function*() {
     return yield* wrapToolsForRun(tools, yield* ToolContext, yield* EffectStore, allow)
