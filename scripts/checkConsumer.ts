@@ -44,8 +44,16 @@ const install = (): void => {
   ;["@types/node", "@types/json-schema"].forEach(link)
 }
 
+/** The promises that the types make are made by the packed declarations too. */
+const copyTypeTests = (): void => {
+  cpSync(join(root, "test/support/types.ts"), join(project, "support/types.ts"))
+  for (const name of readdirSync(join(root, "test")).filter((name) => name.endsWith(".test-d.ts"))) {
+    const text = readFileSync(join(root, "test", name), "utf8").replaceAll(/"\.\.\/src\/[^"]+"/g, `"${manifest.name}"`)
+    writeFileSync(join(project, name), text)
+  }
+}
+
 const compile = (): void => {
-  cpSync(join(root, "test/consumer"), project, { recursive: true })
   const options = {
     target: "ES2024",
     module: "NodeNext",
@@ -82,9 +90,12 @@ const runExamples = async (): Promise<void> => {
 
 try {
   install()
+  cpSync(join(root, "test/consumer"), project, { recursive: true })
   compile()
   run(process.execPath, "main.ts")
   linkEverything()
+  copyTypeTests()
+  compile()
   await runExamples()
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
