@@ -24,7 +24,13 @@ export { EffectResolution } from "./EffectResolution.ts"
 export { effectSchema } from "./EffectSchema.ts"
 export { EffectSettings, type OnInputChange, type SettingsOptions, type WhenInDoubt } from "./EffectSettings.ts"
 export { EffectStore, type IEffectStore, type ListFilter, type PruneOptions } from "./EffectStore.ts"
-export { defineEffectTool, type EffectTool, type EffectToolContext, type EffectToolOptions, isEffectTool } from "./EffectTool.ts"
+export {
+  defineEffectTool,
+  type EffectTool,
+  type EffectToolContext,
+  type EffectToolOptions,
+  isEffectTool
+} from "./EffectTool.ts"
 export * from "./errors.ts"
 export { generateText } from "./GenerateText.ts"
 export { applyOnce, type ApplyOnceOptions, type ApplyOnceSchema } from "./Reconciliation.ts"
