@@ -37,6 +37,8 @@ export interface Unanswered {
 const processId = randomUUID()
 let claims = 0
 
+const mostUnanswered = 10_000
+
 export class Registry {
   readonly store: IEffectStore
   /** Names this process for people who find it in an error or in the ledger. */
@@ -51,6 +53,12 @@ export class Registry {
 
   constructor(store: IEffectStore) {
     this.store = store
+  }
+
+  /** Keeps the newest: an outage must not fill the memory, and the older a claim is, the sooner its lease is over. */
+  expectAnswer(key: string, claim: Unanswered): void {
+    if (this.unanswered.size >= mostUnanswered) this.unanswered.delete(this.unanswered.keys().next().value!)
+    this.unanswered.set(key, claim)
   }
 
   newClaimId(): string {

@@ -63,12 +63,14 @@ const isClaimReply = (answer: unknown): boolean => Predicate.hasProperty(answer,
 const claimOnce = (registry: Registry, call: Call) =>
   Effect.withFiber((fiber) => {
     const { key, store, tool } = call
+    // taken now: a fiber that has ended has no context any more
+    const { context } = fiber
     // A claim whose reply was lost may have been granted: the same id is answered with the same token.
     const earlier = registry.unanswered.get(key)
     const pending: Unanswered = earlier?.tool === tool
       ? earlier
       : { claimId: registry.newClaimId(), tool, asking: 0, token: undefined, late: undefined }
-    if (earlier === undefined) registry.unanswered.set(key, pending)
+    if (earlier === undefined) registry.expectAnswer(key, pending)
     pending.asking++
     const sentAt = monotonicMillis(fiber.getRef(Clock.Clock))
     const request = {
@@ -90,7 +92,7 @@ const claimOnce = (registry: Registry, call: Call) =>
       if (late === undefined || late === token || asking > 0) return
       pending.late = undefined
       forget()
-      Effect.runForkWith(fiber.context)(release(call, { key, token: late, verdict: "clean", cleared: false }))
+      Effect.runForkWith(context)(release(call, { key, token: late, verdict: "clean", cleared: false }))
     }
     const whenLate = (reply: ClaimReply): void => {
       if (reply._tag !== "Claimed") return

@@ -5,6 +5,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, type IEffectStore } from "chamvi-effect"
 import { Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
+import { registryOf } from "../../src/reconciliation/Registry.ts"
 import {
   anotherProcess,
   assertIdle,
@@ -56,6 +57,17 @@ describe("reconciliation", () => {
       }
     }))
 
+  it.effect("an outage does not fill the memory with claims that nobody answered", () =>
+    Effect.gen(function*() {
+      const store: IEffectStore = { ...(yield* memory), claim: () => down("claim") }
+      const { unanswered } = registryOf(store)
+      for (let i = 0; i < 10_000; i++) {
+        unanswered.set(`old ${i}`, { claimId: String(i), tool: "t", asking: 0, token: undefined, late: undefined })
+      }
+      yield* failsWith(call(store, { key: "new" }), "EffectStoreError")
+      assert.deepStrictEqual([unanswered.size, unanswered.has("old 0"), unanswered.has("new")], [10_000, false, true])
+    }))
+
   it.effect("a claim that is never answered does not lock the process out", () =>
     Effect.gen(function*() {
       const store = claimingAs(yield* memory, replyNever, replyNever)
@@ -90,17 +102,19 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const latch = Latch.makeUnsafe()
       const base = yield* memory
-      let failures = 1
+      let failures = 4
       const store: IEffectStore = {
         ...claimingAs(base, replyAfter(latch)),
         release: (items) => failures-- > 0 ? down("release") : base.release(items)
       }
-      const fiber = yield* fork(call(store))
+      const lines: Array<string> = []
+      const fiber = yield* fork(withLogs(lines)(call(store)))
       yield* TestClock.adjust("10 seconds")
       yield* failsWith(Fiber.join(fiber), "EffectStoreError")
       yield* latch.open
       yield* turns
-      yield* TestClock.adjust("1 second")
+      assert.strictEqual(lines.length, 1)
+      yield* TestClock.adjust("5 seconds")
       assert.strictEqual(yield* statusOf(store), "released none attempt 1")
       yield* assertIdle(store)
     }))
