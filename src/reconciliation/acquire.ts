@@ -19,8 +19,7 @@ export interface Acquired {
   readonly sentAt: number
 }
 
-const conflict = (call: Call, heldBy: string) =>
-  new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy })
+const conflict = (call: Call, heldBy: string) => new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy })
 
 /**
  * Claims the key or finds its record. While another process holds it, waits for a change, for the end of its lease or for
@@ -56,7 +55,9 @@ const settled = (
 
 const unreadable = ({ key, tool }: Call, problem: string) => new EffectRecordError({ key, tool, problem })
 
-const tags: ReadonlyArray<unknown> = ["Claimed", "Recorded", "Held", "Unreadable"] satisfies ReadonlyArray<ClaimReply["_tag"]>
+const tags: ReadonlyArray<unknown> = ["Claimed", "Recorded", "Held", "Unreadable"] satisfies ReadonlyArray<
+  ClaimReply["_tag"]
+>
 
 const isClaimReply = (answer: unknown): boolean => Predicate.hasProperty(answer, "_tag") && tags.includes(answer._tag)
 

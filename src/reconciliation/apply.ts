@@ -191,7 +191,9 @@ const ensureLease = (application: Application, call: Call, lease: Lease, clock: 
         lease.sentAt = now
         return monotonicMillis(clock) - now <= lease.duration * 2 / 3
           ? Effect.void
-          : Effect.fail(new EffectStoreError({ operation: "renew", key: call.key, problem: "it is too slow for the lease" }))
+          : Effect.fail(
+            new EffectStoreError({ operation: "renew", key: call.key, problem: "it is too slow for the lease" })
+          )
       }
     )
   })

@@ -107,8 +107,10 @@ const write = (registry: Registry, unwritten: Unwritten, timeout: number) =>
   )
 
 const writing = Schedule.jittered(
-  Schedule.modifyDelay(Schedule.exponential("200 millis"), ({ duration }) =>
-    Effect.succeed(Duration.min(duration, Duration.seconds(5))))
+  Schedule.modifyDelay(
+    Schedule.exponential("200 millis"),
+    ({ duration }) => Effect.succeed(Duration.min(duration, Duration.seconds(5)))
+  )
 )
 
 /**

@@ -25,7 +25,9 @@ const sendLater = (call: Call, item: ReleaseItem, error: EffectStoreError): Effe
     const forget = Effect.sync(() => {
       if (unreleased.get(item.key) === item) unreleased.delete(item.key)
     })
-    const again = Effect.suspend(() => unreleased.get(item.key) === item ? Effect.asVoid(send(call, item)) : Effect.void)
+    const again = Effect.suspend(() =>
+      unreleased.get(item.key) === item ? Effect.asVoid(send(call, item)) : Effect.void
+    )
     const untilTheLeaseIsOver = Schedule.exponential("200 millis").pipe(
       Schedule.jittered,
       Schedule.upTo({ duration: Duration.millis(call.settings.lease) })

@@ -45,7 +45,11 @@ export const readJson = (
   Option.match(RecordedResult.parse(text), {
     onNone: () =>
       Effect.fail(
-        new EffectRecordError({ key, tool, problem: "its result is not a text that this version of the library writes" })
+        new EffectRecordError({
+          key,
+          tool,
+          problem: "its result is not a text that this version of the library writes"
+        })
       ),
     onSome: (result) =>
       result._tag === "Value"
@@ -62,6 +66,14 @@ export const read = (
   text: string,
   codec: ResultCodec
 ): Effect.Effect<unknown, EffectRecordError | EffectResultUnavailableError> =>
-  Effect.flatMap(readJson(key, tool, text), (json) =>
-    codec === jsonCodec ? Effect.succeed(json) : Effect.mapError(codec.decode(json), (cause) =>
-      new EffectRecordError({ key, tool, problem: `its result does not decode: ${cause.message}`, cause })))
+  Effect.flatMap(
+    readJson(key, tool, text),
+    (json) =>
+      codec === jsonCodec
+        ? Effect.succeed(json)
+        : Effect.mapError(
+          codec.decode(json),
+          (cause) =>
+            new EffectRecordError({ key, tool, problem: `its result does not decode: ${cause.message}`, cause })
+        )
+  )

@@ -40,10 +40,14 @@ describe("cases from the field", () => {
     Effect.gen(function*() {
       const store = yield* memory
       const remote = makeRemote()
-      const execute = (key: string) => Effect.tap(Effect.yieldNow, () => Effect.void).pipe(Effect.andThen(remote.post(key)))
-      const parallel = yield* Effect.all(new Array<Effect.Effect<unknown, unknown>>(20).fill(call(store, { execute })), {
-        concurrency: "unbounded"
-      })
+      const execute = (key: string) =>
+        Effect.tap(Effect.yieldNow, () => Effect.void).pipe(Effect.andThen(remote.post(key)))
+      const parallel = yield* Effect.all(
+        new Array<Effect.Effect<unknown, unknown>>(20).fill(call(store, { execute })),
+        {
+          concurrency: "unbounded"
+        }
+      )
       const later: Array<unknown> = []
       for (let i = 0; i < 20; i++) later.push(yield* call(i % 2 === 0 ? store : anotherProcess(store), { execute }))
       assert.deepStrictEqual([...new Set([...parallel, ...later])], ["comment 1"])
@@ -80,7 +84,10 @@ describe("cases from the field", () => {
       const store = yield* memory
       const remote = makeRemote()
       for (const body of ["Done.", "It is done!", "done"]) {
-        assert.strictEqual(yield* call(store, { key: "order-7", input: { id: 7, body }, execute: remote.post }), "comment 1")
+        assert.strictEqual(
+          yield* call(store, { key: "order-7", input: { id: 7, body }, execute: remote.post }),
+          "comment 1"
+        )
       }
       assert.strictEqual(remote.comments.length, 1)
     }))
@@ -90,7 +97,15 @@ describe("cases from the field", () => {
       const store = yield* memory
       const remote = makeRemote()
       // the first process: claimed, applied, gone
-      yield* store.claim([{ key: "k", tool: "t", runId: "", owner: "dead", claimId: "x", lease: 30_000, fingerprint: "" }])
+      yield* store.claim([{
+        key: "k",
+        tool: "t",
+        runId: "",
+        owner: "dead",
+        claimId: "x",
+        lease: 30_000,
+        fingerprint: ""
+      }])
       yield* remote.post("k")
       const log: Array<string> = []
       const second = yield* fork(call(anotherProcess(store), {
@@ -111,7 +126,11 @@ describe("cases from the field", () => {
       const remote = makeRemote()
       const posting = (key: string) => Effect.andThen(remote.post(key), Effect.never)
       const timingOut: ReadonlyArray<(key: string) => Effect.Effect<unknown, unknown>> = [
-        (key) => Effect.timeoutOrElse(posting(key), { duration: 1000, orElse: () => Effect.fail(new EffectOutcomeUnknownError({})) }),
+        (key) =>
+          Effect.timeoutOrElse(posting(key), {
+            duration: 1000,
+            orElse: () => Effect.fail(new EffectOutcomeUnknownError({}))
+          }),
         (key) => Effect.timeout(posting(key), 1000),
         (key) => Effect.andThen(remote.post(key), Effect.die("connection reset"))
       ]
@@ -142,7 +161,8 @@ describe("cases from the field", () => {
     Effect.gen(function*() {
       const store = yield* memory
       const remote = makeRemote()
-      const step = (execute: (key: string) => Effect.Effect<unknown>) => call(store, { alreadyApplied: remote.find, execute })
+      const step = (execute: (key: string) => Effect.Effect<unknown>) =>
+        call(store, { alreadyApplied: remote.find, execute })
       const first = yield* fork(step((key) => Effect.andThen(remote.post(key), Effect.never)))
       yield* Fiber.interrupt(first)
       assert.strictEqual(yield* step(remote.post), "comment 1")
@@ -156,8 +176,10 @@ describe("cases from the field", () => {
       const remote = makeRemote()
       const hook = gated()
       const execute = (key: string) => Effect.andThen(hook.execute(), remote.post(key))
-      const racers = yield* Effect.forEach(new Array(30), (_, i) =>
-        fork(call(processes[i % 3]!, { waitFor: i % 2 === 0 ? "2 seconds" : "1 hour", execute })))
+      const racers = yield* Effect.forEach(
+        new Array(30),
+        (_, i) => fork(call(processes[i % 3]!, { waitFor: i % 2 === 0 ? "2 seconds" : "1 hour", execute }))
+      )
       yield* TestClock.adjust("10 seconds")
       yield* hook.open()
       yield* turns

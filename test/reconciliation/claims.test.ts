@@ -33,8 +33,10 @@ const claimingAs = (base: IEffectStore, ...wrong: ReadonlyArray<(claim: Claim) =
 
 const replyLost = (claim: Claim): Claim => (requests) => losingReply("claim", claim(requests))
 const replyNever = (claim: Claim): Claim => (requests) => Effect.andThen(claim(requests), Effect.never)
-const replyAfter = (latch: Latch.Latch) => (claim: Claim): Claim => (requests) => Effect.tap(claim(requests), () => latch.await)
-const sentAfter = (latch: Latch.Latch) => (claim: Claim): Claim => (requests) => Effect.andThen(latch.await, claim(requests))
+const replyAfter = (latch: Latch.Latch) => (claim: Claim): Claim => (requests) =>
+  Effect.tap(claim(requests), () => latch.await)
+const sentAfter = (latch: Latch.Latch) => (claim: Claim): Claim => (requests) =>
+  Effect.andThen(latch.await, claim(requests))
 
 const statusOf = (store: IEffectStore) =>
   Effect.map(store.get("k"), (row) => `${row?.status} ${row?.doubt} attempt ${row?.attempt}`)
@@ -218,7 +220,10 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const base = yield* memory
       let failures = 3
-      const store: IEffectStore = { ...base, release: (items) => failures-- > 0 ? down("release") : base.release(items) }
+      const store: IEffectStore = {
+        ...base,
+        release: (items) => failures-- > 0 ? down("release") : base.release(items)
+      }
       const lines: Array<string> = []
       yield* withLogs(lines)(failsWith(call(store, { execute: () => Effect.fail({ _tag: "No" }) }), "No"))
       assert.strictEqual(lines.filter((line) => line.startsWith("Warn: ")).length, 1)
@@ -231,11 +236,17 @@ describe("reconciliation", () => {
 
   it.effect("a release that fails does not lock the own process out", () =>
     Effect.gen(function*() {
-      const verdicts = [["tried", () => Effect.fail({ _tag: "No" })], ["inDoubt", () => Effect.die("half way")]] as const
+      const verdicts = [["tried", () => Effect.fail({ _tag: "No" })], [
+        "inDoubt",
+        () => Effect.die("half way")
+      ]] as const
       for (const [doubt, execute] of verdicts) {
         const base = yield* memory
         let failures = 1
-        const store: IEffectStore = { ...base, release: (items) => failures-- > 0 ? down("release") : base.release(items) }
+        const store: IEffectStore = {
+          ...base,
+          release: (items) => failures-- > 0 ? down("release") : base.release(items)
+        }
         yield* Effect.ignoreCause(call(store, { execute }))
         const events: Array<EffectEvent> = []
         assert.strictEqual(yield* withEvents(events)(call(store, { waitFor: 0 })), "done")

@@ -79,7 +79,10 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const defects: ReadonlyArray<() => unknown> = [
         () => Effect.die(no),
-        () => Effect.sync(() => { throw new Error("half way") }),
+        () =>
+          Effect.sync(() => {
+            throw new Error("half way")
+          }),
         () => Effect.ensuring(Effect.fail(no), Effect.die("cleanup"))
       ]
       for (const execute of defects) {
@@ -91,7 +94,11 @@ describe("reconciliation", () => {
 
   it.effect("an unknown outcome leaves the key in doubt", () =>
     Effect.gen(function*() {
-      for (const execute of [() => Effect.fail(unknown), () => Promise.reject(unknown), () => { throw unknown }]) {
+      for (
+        const execute of [() => Effect.fail(unknown), () => Promise.reject(unknown), () => {
+          throw unknown
+        }]
+      ) {
         const store = yield* memory
         assert.strictEqual(yield* failureOf(call(store, { execute })), unknown)
         assert.strictEqual(yield* stateOf(store), "released inDoubt")
@@ -104,7 +111,15 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const store = yield* memory
       // claimed by a process that ended with it
-      yield* store.claim([{ key: "k", tool: "t", runId: "", owner: "dead", claimId: "x", lease: 1000, fingerprint: "" }])
+      yield* store.claim([{
+        key: "k",
+        tool: "t",
+        runId: "",
+        owner: "dead",
+        claimId: "x",
+        lease: 1000,
+        fingerprint: ""
+      }])
       yield* TestClock.adjust(1000)
       const events: Array<EffectEvent> = []
       yield* withEvents(events)(failsWith(call(store, { whenInDoubt: "fail" }), "EffectInDoubtError"))
@@ -151,7 +166,9 @@ describe("reconciliation", () => {
         () => Effect.die(no),
         () => Effect.interrupt,
         () => 10n,
-        () => { throw no }
+        () => {
+          throw no
+        }
       ]
       for (const [leave, state] of [[cutOff, "released inDoubt"], [tryOnce, "released tried"]] as const) {
         for (const alreadyApplied of checks) {
@@ -245,7 +262,9 @@ describe("reconciliation", () => {
       yield* cutOff(store)
       const hook = counting()
       let answer: unknown = undefined
-      const fiber = yield* fork(call(store, { settle: "1 minute", alreadyApplied: () => answer, execute: hook.execute }))
+      const fiber = yield* fork(
+        call(store, { settle: "1 minute", alreadyApplied: () => answer, execute: hook.execute })
+      )
       yield* TestClock.adjust("30 seconds")
       assert.isFalse(ended(fiber))
       answer = "found"
@@ -306,7 +325,7 @@ describe("reconciliation", () => {
       const store = yield* memory
       yield* cutOff(store)
       const failing = { whenInDoubt: "fail" } as const
-      const results = yield* Effect.all([1, 2, 3].map(() => failureOf(call(store, failing))), { concurrency: 3 })
+      const results = yield* Effect.forEach([1, 2, 3], () => failureOf(call(store, failing)), { concurrency: 3 })
       assert.deepStrictEqual(results.map(tagOf), ["EffectInDoubtError", "EffectInDoubtError", "EffectInDoubtError"])
       yield* store.resolve("k", EffectResolution.unknown)
       yield* failsWith(call(store, failing), "EffectInDoubtError")

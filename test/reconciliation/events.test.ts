@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import { anotherProcess, call, down, failsWith, failureOf, fork, gated, memory, told, withEvents } from "./support.ts"
 
 const countOf = (tool: string, outcome: string) =>
-  Effect.map(Metric.value(Metric.withAttributes(EffectEvent.calls, { tool, outcome })), ({ count }) => Number(count))
+  Effect.map(Metric.value(Metric.withAttributes(EffectEvent.calls, { tool, outcome })), ({ count }) => count)
 
 describe("EffectEvent", () => {
   it.effect("every call ends in one outcome", () =>
@@ -45,7 +45,10 @@ describe("EffectEvent", () => {
         expect("interrupted")
         yield* failsWith(run("d", { whenInDoubt: "fail" }), "EffectInDoubtError")
         expect("inDoubt")
-        yield* failsWith(call(store, { key: "e", tool: "another" }).pipe(Effect.andThen(run("e"))), "EffectKeyConflictError")
+        yield* failsWith(
+          call(store, { key: "e", tool: "another" }).pipe(Effect.andThen(run("e"))),
+          "EffectKeyConflictError"
+        )
         events.shift()
         expect("conflict")
         yield* run("f", { input: 1 })
@@ -100,12 +103,20 @@ describe("EffectEvent", () => {
       const store = yield* memory
       const events: Array<EffectEvent> = []
       yield* Effect.gen(function*() {
-        yield* store.claim([{ key: "k", tool: "t", runId: "", owner: "dead", claimId: "x", lease: 1, fingerprint: "other" }])
+        yield* store.claim([{
+          key: "k",
+          tool: "t",
+          runId: "",
+          owner: "dead",
+          claimId: "x",
+          lease: 1,
+          fingerprint: "other"
+        }])
         yield* TestClock.adjust(1)
         const unwritten: IEffectStore = { ...store, complete: () => down("complete") }
         yield* call(unwritten, { input: 1 })
       }).pipe(withEvents(events))
-      assert.deepStrictEqual(events.map(({ key, runId, tool, ...rest }) => rest), [{
+      assert.deepStrictEqual(events.map(({ key: _, runId: __, tool: ___, ...rest }) => rest), [{
         outcome: "executed",
         recordFailed: true,
         claimLost: false,
@@ -146,7 +157,9 @@ describe("EffectEvent", () => {
         () => Effect.die("listener"),
         () => Effect.fail("listener") as never,
         () => Effect.interrupt,
-        () => { throw new Error("listener") }
+        () => {
+          throw new Error("listener")
+        }
       ]
       for (const listener of listeners) {
         const store = yield* memory
@@ -170,7 +183,10 @@ describe("EffectEvent", () => {
       const outcomes: Array<string> = []
       const once = applyOnce({ key: "k", execute: () => Effect.succeed(1) })
       yield* Effect.all([once, once]).pipe(
-        Effect.provide([EffectStore.layerMemory, EffectEvent.layer(({ outcome }) => Effect.sync(() => void outcomes.push(outcome)))])
+        Effect.provide([
+          EffectStore.layerMemory,
+          EffectEvent.layer(({ outcome }) => Effect.sync(() => void outcomes.push(outcome)))
+        ])
       )
       assert.deepStrictEqual(outcomes, ["executed", "recorded"])
       assert.isTrue(Exit.isSuccess(yield* Effect.exit(Effect.provide(once, EffectStore.layerMemory))))

@@ -5,7 +5,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { EffectResolution, type IEffectStore } from "chamvi-effect"
 import { Cause, Effect, Exit, Fiber, Option, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { anotherProcess, assertIdle, call, counting, failsWith, failureOf, fork, gated, memory, withLogs } from "./support.ts"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  counting,
+  failsWith,
+  failureOf,
+  fork,
+  gated,
+  memory,
+  withLogs
+} from "./support.ts"
 
 const boom = { _tag: "Boom" }
 const thrown = new Error("thrown")
@@ -21,7 +32,10 @@ const failing: ReadonlyArray<readonly [name: string, hook: () => unknown, failur
     thrown
   ],
   ["rejects", () => Promise.reject(thrown), thrown],
-  ["answers an Effect that throws", () => Effect.sync(() => { throw thrown }), thrown]
+  ["answers an Effect that throws", () =>
+    Effect.sync(() => {
+      throw thrown
+    }), thrown]
 ]
 
 const doubtOf = (store: IEffectStore) => Effect.map(store.get("k"), (row) => `${row?.status} ${row?.doubt}`)
@@ -46,10 +60,16 @@ describe("reconciliation", () => {
         for (const name of ["execute", "alreadyApplied"] as const) {
           const store = yield* memory
           const first = gated()
-          const late = () => Effect.andThen(Effect.ignore(first.execute()), Effect.suspend(() => {
-            const answer = hook()
-            return Effect.isEffect(answer) ? answer as Effect.Effect<unknown> : Effect.promise(() => answer as Promise<unknown>)
-          }))
+          const late = () =>
+            Effect.andThen(
+              Effect.ignore(first.execute()),
+              Effect.suspend(() => {
+                const answer = hook()
+                return Effect.isEffect(answer)
+                  ? answer as Effect.Effect<unknown>
+                  : Effect.promise(() => answer as Promise<unknown>)
+              })
+            )
           const callers = yield* Effect.forEach([1, 2, 3], () => fork(call(store, { [name]: late })))
           yield* first.open()
           const exits = yield* Effect.forEach(callers, Fiber.await)
@@ -216,7 +236,10 @@ describe("reconciliation", () => {
       const memoryStore = yield* memory
       const log: Array<string> = []
       const note = (what: string) => Effect.sync(() => void log.push(what))
-      const store: IEffectStore = { ...memoryStore, complete: (items) => Effect.andThen(note("record"), memoryStore.complete(items)) }
+      const store: IEffectStore = {
+        ...memoryStore,
+        complete: (items) => Effect.andThen(note("record"), memoryStore.complete(items))
+      }
       const hook = (name: string, answer: unknown) => () =>
         Effect.as(Effect.acquireRelease(note(`open ${name}`), () => note(`close ${name}`)), answer)
       yield* call(store, { alreadyApplied: hook("check", undefined), execute: hook("execute", "x") })

@@ -6,15 +6,27 @@ import { assert, describe, it } from "@effect/vitest"
 import { EffectResolution, type IEffectStore } from "chamvi-effect"
 import { Cause, Effect, Exit, Fiber, Scheduler } from "effect"
 import { TestClock } from "effect/testing"
-import { anotherProcess, assertIdle, call, type CallOptions, ended, fork, isInterrupted, memory, tagOf, turns } from "./support.ts"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  type CallOptions,
+  ended,
+  fork,
+  isInterrupted,
+  memory,
+  tagOf,
+  turns
+} from "./support.ts"
 
 /** Every operation waits before and after it does its work, as over a network. */
 const remoteStore = (store: IEffectStore): IEffectStore => {
-  const slowly = <A extends ReadonlyArray<unknown>, B, E>(operation: (...args: A) => Effect.Effect<B, E>) => (...args: A) =>
-    Effect.yieldNow.pipe(
-      Effect.andThen(Effect.suspend(() => operation(...args))),
-      Effect.tap(() => Effect.yieldNow)
-    )
+  const slowly =
+    <A extends ReadonlyArray<unknown>, B, E>(operation: (...args: A) => Effect.Effect<B, E>) => (...args: A) =>
+      Effect.yieldNow.pipe(
+        Effect.andThen(Effect.suspend(() => operation(...args))),
+        Effect.tap(() => Effect.yieldNow)
+      )
   return {
     ...store,
     claim: slowly(store.claim),
@@ -74,7 +86,12 @@ const scenarios: ReadonlyArray<Scenario> = [
   { title: "the second of two callers", options: whole, leaving: [undefined, 1], processes: 1 },
   { title: "the first of two processes", options: checked, leaving: [1, undefined], processes: 2 },
   { title: "both processes", options: checked, leaving: [1, 2], processes: 2 },
-  { title: "the first of two processes, with an uninterruptible execute", options: whole, leaving: [1, undefined], processes: 2 }
+  {
+    title: "the first of two processes, with an uninterruptible execute",
+    options: whole,
+    leaving: [1, undefined],
+    processes: 2
+  }
 ]
 
 const leaveAfter = (steps: number | undefined, fiber: Fiber.Fiber<unknown, unknown>) =>
@@ -90,10 +107,15 @@ const run = Effect.fnUntraced(function*(scenario: Scenario, steps: number, opera
   const stores = scenario.processes === 1 ? [remoteStore(base)] : [remoteStore(base), remoteStore(anotherProcess(base))]
   const remote = makeRemote()
   const options = scenario.options(remote)
-  const callers = yield* Effect.forEach(scenario.leaving, (_, i) =>
-    fork(Effect.provideService(call(stores[i % stores.length]!, options), Scheduler.MaxOpsBeforeYield, operations)))
-  const leavers = yield* Effect.forEach(scenario.leaving, (times, i) =>
-    fork(leaveAfter(times === undefined ? undefined : times * steps, callers[i]!)))
+  const callers = yield* Effect.forEach(
+    scenario.leaving,
+    (_, i) =>
+      fork(Effect.provideService(call(stores[i % stores.length]!, options), Scheduler.MaxOpsBeforeYield, operations))
+  )
+  const leavers = yield* Effect.forEach(
+    scenario.leaving,
+    (times, i) => fork(leaveAfter(times === undefined ? undefined : times * steps, callers[i]!))
+  )
   yield* Effect.forEach(leavers, Fiber.join)
   yield* Effect.repeat(turns, { times: 8 })
   // where a fiber yields between its steps, it may ask for changes after the change

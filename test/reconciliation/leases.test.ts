@@ -104,14 +104,18 @@ describe("reconciliation", () => {
       const beats: Array<string> = []
       const store: IEffectStore = {
         ...base,
-        renew: (items) => Effect.suspend(() => {
-          beats.push(items.map(({ key }) => key).sort().join("+"))
-          return base.renew(items)
-        })
+        renew: (items) =>
+          Effect.suspend(() => {
+            beats.push(items.map(({ key }) => key).sort().join("+"))
+            return base.renew(items)
+          })
       }
       const hook = gated()
       const keys: ReadonlyArray<readonly [string, number]> = [["a", 3000], ["b", 3000], ["c", 6000], ["d", 1500]]
-      const fibers = yield* Effect.forEach(keys, ([key, lease]) => fork(call(store, { key, lease, execute: hook.execute })))
+      const fibers = yield* Effect.forEach(
+        keys,
+        ([key, lease]) => fork(call(store, { key, lease, execute: hook.execute }))
+      )
       yield* TestClock.adjust(2000)
       assert.deepStrictEqual(beats, ["d", "a+b+d", "d", "a+b+c+d"])
       yield* hook.open()
@@ -156,10 +160,11 @@ describe("reconciliation", () => {
         const store: IEffectStore = {
           ...base,
           claim: (requests) => Effect.delay(Effect.suspend(() => base.claim(requests)), slow),
-          renew: (items) => Effect.suspend(() => {
-            asked++
-            return base.renew(items)
-          })
+          renew: (items) =>
+            Effect.suspend(() => {
+              asked++
+              return base.renew(items)
+            })
         }
         const fiber = yield* fork(call(store, { storeTimeout: "1 minute", execute: () => asked }))
         yield* TestClock.adjust(slow)
@@ -172,7 +177,9 @@ describe("reconciliation", () => {
       const renewals: ReadonlyArray<IEffectStore["renew"]> = [
         () => down("renew"),
         () => Effect.die("broken"),
-        () => { throw new Error("broken") },
+        () => {
+          throw new Error("broken")
+        },
         () => Effect.succeed([]),
         () => Effect.succeed("ok" as never),
         () => Effect.succeed([true] as never)
@@ -210,13 +217,15 @@ describe("reconciliation", () => {
       const check = gated()
       const late = counting("late")
       const events: Array<EffectEvent> = []
-      const holder = yield* fork(withEvents(events)(
-        call(anotherProcess(base), {
-          lease: 3000,
-          alreadyApplied: () => Effect.uninterruptible(check.execute()),
-          execute: late.execute
-        })
-      ))
+      const holder = yield* fork(
+        withEvents(events)(
+          call(anotherProcess(base), {
+            lease: 3000,
+            alreadyApplied: () => Effect.uninterruptible(check.execute()),
+            execute: late.execute
+          })
+        )
+      )
       // the other one takes over behind its back: as if the beats had not come through
       yield* base.release([{ key: "k", token: 1, verdict: "inDoubt", cleared: false }])
       assert.strictEqual(yield* call(base, { alreadyApplied: () => undefined, execute: () => "other" }), "other")
@@ -254,7 +263,11 @@ describe("reconciliation", () => {
         fork(withEvents(events)(call(store, { lease: 3000, execute: hook.execute }))))
       yield* base.release([{ key: "k", token: 1, verdict: "inDoubt", cleared: false }])
       const other = gated()
-      const taker = yield* fork(call(base, { alreadyApplied: () => undefined, execute: other.execute }))
+      const taker = yield* fork(call(base, {
+        alreadyApplied: () =>
+          undefined,
+        execute: other.execute
+      }))
       assert.strictEqual(hook.cut, 0)
       yield* TestClock.adjust(1000)
       // found lost, interrupted, and started again at step 1: it waits for the other
@@ -315,7 +328,11 @@ describe("reconciliation", () => {
   it.effect("a lost claim answers its own result where the record cannot be read", () =>
     Effect.gen(function*() {
       const base = yield* memory
-      for (const get of [() => down("get"), () => Effect.die("torn"), () => Effect.never] as ReadonlyArray<IEffectStore["get"]>) {
+      for (
+        const get of [() => down("get"), () => Effect.die("torn"), () => Effect.never] as ReadonlyArray<
+          IEffectStore["get"]
+        >
+      ) {
         const store: IEffectStore = { ...base, get }
         yield* base.remove("k")
         const hook = gated()

@@ -4,12 +4,25 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, type IEffectStore } from "chamvi-effect"
 import { Effect, Fiber } from "effect"
-import { anotherProcess, assertIdle, call, counting, ended, failsWith, fork, gated, memory, told, withEvents } from "./support.ts"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  counting,
+  ended,
+  failsWith,
+  fork,
+  gated,
+  memory,
+  told,
+  withEvents
+} from "./support.ts"
 
 /** The store, with every operation of a call noted in `log`. */
 const noting = (store: IEffectStore, log: Array<string>): IEffectStore => ({
   ...store,
-  claim: (requests) => Effect.tap(store.claim(requests), ([reply]) => Effect.sync(() => log.push(`claim ${reply!._tag}`))),
+  claim: (requests) =>
+    Effect.tap(store.claim(requests), ([reply]) => Effect.sync(() => log.push(`claim ${reply!._tag}`))),
   complete: (items) => Effect.tap(store.complete(items), () => Effect.sync(() => log.push("complete"))),
   release: (items) => Effect.tap(store.release(items), () => Effect.sync(() => log.push("release")))
 })
@@ -100,7 +113,10 @@ describe("reconciliation", () => {
       const foreign = counting()
       const conflicts = (key: string, on: IEffectStore) =>
         Effect.map(
-          failsWith(call(on, { key, tool: "u", alreadyApplied: foreign.execute, execute: foreign.execute }), "EffectKeyConflictError"),
+          failsWith(
+            call(on, { key, tool: "u", alreadyApplied: foreign.execute, execute: foreign.execute }),
+            "EffectKeyConflictError"
+          ),
           (error) => assert.deepStrictEqual([error["key"], error["tool"], error["heldBy"]], [key, "u", "t"])
         )
       yield* call(store, { key: "recorded" })
@@ -152,7 +168,12 @@ describe("reconciliation", () => {
         assert.strictEqual(yield* call(store), "x")
       }).pipe(withEvents(events))
       assert.sameMembers(events.slice(0, 2).map(told), ["executed", "joined inputChanged"])
-      assert.deepStrictEqual(events.slice(2).map(told), ["recorded inputChanged", "recorded inputChanged", "recorded", "recorded"])
+      assert.deepStrictEqual(events.slice(2).map(told), [
+        "recorded inputChanged",
+        "recorded inputChanged",
+        "recorded",
+        "recorded"
+      ])
     }))
 
   it.effect("onInputChange fail makes another input an error", () =>

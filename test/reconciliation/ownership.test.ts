@@ -4,7 +4,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { IEffectStore } from "chamvi-effect"
 import { Deferred, Effect, Fiber, Latch } from "effect"
-import { anotherProcess, assertIdle, call, counting, ended, fork, gated, isInterrupted, memory, turns } from "./support.ts"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  counting,
+  ended,
+  fork,
+  gated,
+  isInterrupted,
+  memory,
+  turns
+} from "./support.ts"
 
 /** A store whose claims wait at a latch, before or after they are granted. */
 const claimingSlowly = (store: IEffectStore, when: "before" | "after") => {
@@ -71,7 +82,8 @@ describe("reconciliation", () => {
       for (const when of ["before", "after"] as const) {
         const { latch, store } = claimingSlowly(yield* memory, when)
         const hook = counting()
-        const callers = yield* Effect.forEach([1, 2], () => fork(call(store, { alreadyApplied: hook.execute, execute: hook.execute })))
+        const callers = yield* Effect.forEach([1, 2], () =>
+          fork(call(store, { alreadyApplied: hook.execute, execute: hook.execute })))
         const leaves = yield* fork(Fiber.interruptAll(callers))
         assert.isTrue(ended(leaves))
         yield* latch.open
@@ -122,9 +134,11 @@ describe("reconciliation", () => {
         Effect.uninterruptible,
         (effect) => Effect.uninterruptibleMask(() => effect),
         (effect) => Effect.uninterruptible(Effect.andThen(effect, (value) => Effect.as(Effect.yieldNow, value))),
-        (effect) => Effect.uninterruptible(Effect.tap(effect, () => Effect.forEach(new Array(5000), () => Effect.void))),
+        (effect) =>
+          Effect.uninterruptible(Effect.tap(effect, () => Effect.forEach(new Array(5000), () => Effect.void))),
         (effect) => Effect.scoped(Effect.uninterruptible(effect)),
-        (effect) => Effect.uninterruptible(Effect.scoped(Effect.tap(effect, () => Effect.addFinalizer(() => Effect.yieldNow))))
+        (effect) =>
+          Effect.uninterruptible(Effect.scoped(Effect.tap(effect, () => Effect.addFinalizer(() => Effect.yieldNow))))
       ]
       for (const shape of shapes) {
         const store = yield* memory
@@ -274,7 +288,9 @@ describe("reconciliation", () => {
       const hook = gated()
       const results: Array<unknown> = []
       const fiber = yield* fork(
-        Effect.uninterruptible(Effect.tap(call(store, { execute: hook.execute }), (result) => Effect.sync(() => results.push(result))))
+        Effect.uninterruptible(
+          Effect.tap(call(store, { execute: hook.execute }), (result) => Effect.sync(() => results.push(result)))
+        )
       )
       const leaves = yield* fork(Fiber.interrupt(fiber))
       yield* turns

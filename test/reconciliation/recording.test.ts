@@ -43,7 +43,9 @@ describe("reconciliation", () => {
       const wrongs: ReadonlyArray<readonly [string, (base: IEffectStore) => Complete]> = [
         ["fails", () => () => down("complete")],
         ["dies", () => () => Effect.die("broken")],
-        ["throws", () => () => { throw new Error("broken") }],
+        ["throws", () => () => {
+          throw new Error("broken")
+        }],
         ["is interrupted", () => () => Effect.interrupt],
         ["loses its reply", (base) => (items) => losingReply("complete", base.complete(items))],
         ["answers nothing", () => nonsense(undefined)],
@@ -238,7 +240,9 @@ describe("reconciliation", () => {
       const claims: ReadonlyArray<IEffectStore["claim"]> = [
         () => down("claim"),
         () => Effect.die("broken"),
-        () => { throw new Error("broken") },
+        () => {
+          throw new Error("broken")
+        },
         () => Effect.interrupt,
         () => Effect.succeed([]),
         () => Effect.succeed(undefined as never),

@@ -34,7 +34,7 @@ describe("reconciliation", () => {
       const store = yield* memory
       const events: Array<EffectEvent> = []
       const a = (): Effect.Effect<unknown, unknown> =>
-        call(store, { execute: () => Effect.catch(a(), () => Effect.succeed("went on")) })
+        call(store, { execute: () => Effect.orElseSucceed(a(), () => "went on") })
       assert.strictEqual(yield* withEvents(events)(a()), "went on")
       assert.deepStrictEqual(events.map(told), ["failed", "executed"])
     }))
@@ -59,7 +59,10 @@ describe("reconciliation", () => {
       const start = Latch.makeUnsafe()
       const ring = ["a", "b", "c", "d"]
       const link = (i: number): Effect.Effect<unknown, unknown> =>
-        call(store, { key: ring[i % 4]!, execute: () => Effect.andThen(start.await, Effect.suspend(() => link(i + 1))) })
+        call(store, {
+          key: ring[i % 4]!,
+          execute: () => Effect.andThen(start.await, Effect.suspend(() => link(i + 1)))
+        })
       const callers = yield* Effect.forEach([0, 1, 2, 3, 0, 1, 2, 3], (i) => fork(link(i)))
       yield* start.open
       yield* turns
@@ -72,7 +75,9 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const store = yield* memory
       const start = Latch.makeUnsafe()
-      const b = yield* fork(call(store, { key: "b", execute: () => Effect.andThen(start.await, call(store, { key: "a" })) }))
+      const b = yield* fork(
+        call(store, { key: "b", execute: () => Effect.andThen(start.await, call(store, { key: "a" })) })
+      )
       const impatient = Latch.makeUnsafe()
       const execute = () =>
         Effect.all([
@@ -95,7 +100,10 @@ describe("reconciliation", () => {
       const interrupted = Latch.makeUnsafe()
       // b's finalizer calls a, and a's execute calls b
       const execute = () =>
-        Effect.onInterrupt(Effect.never, () => Effect.andThen(interrupted.await, Effect.exit(call(store, { key: "a" }))))
+        Effect.onInterrupt(
+          Effect.never,
+          () => Effect.andThen(interrupted.await, Effect.exit(call(store, { key: "a" })))
+        )
       const b = yield* fork(call(store, { key: "b", execute }))
       const leaves = yield* fork(Fiber.interrupt(b))
       const a = yield* fork(call(store, { key: "a", execute: () => call(store, { key: "b", execute: () => "b" }) }))

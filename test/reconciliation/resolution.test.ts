@@ -5,15 +5,27 @@ import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, EffectResolution, type IEffectStore } from "chamvi-effect"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { anotherProcess, assertIdle, call, counting, ended, failsWith, fork, gated, memory, told, turns, withEvents } from "./support.ts"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  counting,
+  ended,
+  failsWith,
+  fork,
+  gated,
+  memory,
+  told,
+  turns,
+  withEvents
+} from "./support.ts"
 
 const { applied, notApplied, unknown } = EffectResolution
 
 const stateOf = (store: IEffectStore) => Effect.map(store.get("k"), (row) => `${row?.status} ${row?.doubt}`)
 
 const leave = {
-  inDoubt: (store: IEffectStore) =>
-    Effect.flatMap(fork(call(store, { execute: () => Effect.never })), Fiber.interrupt),
+  inDoubt: (store: IEffectStore) => Effect.flatMap(fork(call(store, { execute: () => Effect.never })), Fiber.interrupt),
   tried: (store: IEffectStore) => failsWith(call(store, { execute: () => Effect.fail({ _tag: "No" }) }), "No"),
   none: (store: IEffectStore) => failsWith(call(store, { alreadyApplied: () => Effect.fail({ _tag: "No" }) }), "No")
 }

@@ -6,27 +6,45 @@ import { type EffectEvent, EffectResolution, type IEffectStore } from "chamvi-ef
 import { Effect, Fiber, Schema } from "effect"
 import { TestClock } from "effect/testing"
 import { registryOf } from "../../src/reconciliation/Registry.ts"
-import { anotherProcess, assertIdle, call, counting, down, ended, failsWith, failureOf, fork, gated, memory, told, withEvents } from "./support.ts"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  counting,
+  down,
+  ended,
+  failsWith,
+  failureOf,
+  fork,
+  gated,
+  memory,
+  told,
+  withEvents
+} from "./support.ts"
 
 const codec = (schema: Schema.Constraint) => schema as unknown as Schema.Codec<unknown, unknown>
 
-const Rich = codec(Schema.Struct({ at: Schema.Date, total: Schema.BigInt, tags: Schema.ReadonlyMap(Schema.String, Schema.Number) }))
+const Rich = codec(
+  Schema.Struct({ at: Schema.Date, total: Schema.BigInt, tags: Schema.ReadonlyMap(Schema.String, Schema.Finite) })
+)
 const rich = { at: new Date(1234), total: 2n ** 70n, tags: new Map([["a", 1], ["b", 2]]) }
 
 /** A first call, one that joins it, a replay, and a replay in another process. */
-const everyWay = Effect.fnUntraced(function*(store: IEffectStore, options: Parameters<typeof call>[1] & { result: unknown }) {
-  const hook = gated()
-  const { result, ...rest } = options
-  const first = yield* fork(call(store, { ...rest, execute: hook.execute }))
-  const joined = yield* fork(call(store, rest))
-  yield* hook.open(result)
-  return [
-    yield* Fiber.join(first),
-    yield* Fiber.join(joined),
-    yield* call(store, rest),
-    yield* call(anotherProcess(store), rest)
-  ]
-})
+const everyWay = Effect.fnUntraced(
+  function*(store: IEffectStore, options: Parameters<typeof call>[1] & { result: unknown }) {
+    const hook = gated()
+    const { result, ...rest } = options
+    const first = yield* fork(call(store, { ...rest, execute: hook.execute }))
+    const joined = yield* fork(call(store, rest))
+    yield* hook.open(result)
+    return [
+      yield* Fiber.join(first),
+      yield* Fiber.join(joined),
+      yield* call(store, rest),
+      yield* call(anotherProcess(store), rest)
+    ]
+  }
+)
 
 const unencodable: ReadonlyArray<readonly [string, unknown]> = [
   ["a BigInt", 10n],
@@ -35,7 +53,11 @@ const unencodable: ReadonlyArray<readonly [string, unknown]> = [
   ["a class that JSON would flatten", new URLSearchParams("a=1")],
   ["a function inside", { f: () => 1 }],
   ["a lone surrogate", "\uD800"],
-  ["a member that throws", { get x() { throw new Error("no") } }]
+  ["a member that throws", {
+    get x() {
+      throw new Error("no")
+    }
+  }]
 ]
 
 describe("reconciliation", () => {
@@ -70,7 +92,10 @@ describe("reconciliation", () => {
         const hook = counting(result)
         assert.strictEqual(yield* call(store, { execute: hook.execute }), result)
         assert.strictEqual(yield* call(store, { execute: hook.execute }), result)
-        assert.strictEqual(yield* call(anotherProcess(store), { execute: hook.execute, alreadyApplied: () => "x" }), result)
+        assert.strictEqual(
+          yield* call(anotherProcess(store), { execute: hook.execute, alreadyApplied: () => "x" }),
+          result
+        )
         assert.strictEqual(hook.runs, 1)
         for (const value of yield* everyWay(yield* memory, { result })) assert.strictEqual(value, result)
       }
@@ -95,7 +120,10 @@ describe("reconciliation", () => {
       const base = yield* memory
       const result = { list: [1] }
       // the hook's owner goes on changing it while the record is on its way
-      const store: IEffectStore = { ...base, complete: (items) => Effect.tap(base.complete(items), () => Effect.sync(() => result.list.push(2))) }
+      const store: IEffectStore = {
+        ...base,
+        complete: (items) => Effect.tap(base.complete(items), () => Effect.sync(() => result.list.push(2)))
+      }
       assert.deepStrictEqual(yield* call(store, { execute: () => result }), { list: [1] })
       assert.deepStrictEqual(yield* call(store), { list: [1] })
     }))
@@ -147,7 +175,12 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const store = yield* memory
       // {"value":"..."} takes twelve bytes of its own, and an umlaut two
-      for (const [result, fits] of [["x".repeat(88), true], ["x".repeat(89), false], ["ü".repeat(44), true], ["ü".repeat(45), false]] as const) {
+      for (
+        const [result, fits] of [["x".repeat(88), true], ["x".repeat(89), false], ["ü".repeat(44), true], [
+          "ü".repeat(45),
+          false
+        ]] as const
+      ) {
         const hook = counting(result)
         const options = { largestResult: 100, execute: hook.execute }
         for (const on of [store, store, anotherProcess(store)]) {
@@ -176,7 +209,11 @@ describe("reconciliation", () => {
         const hook = counting(10n)
         let applied = false
         const options = {
-          execute: () => Effect.tap(hook.execute(), () => Effect.sync(() => { applied = true })),
+          execute: () =>
+            Effect.tap(hook.execute(), () =>
+              Effect.sync(() => {
+                applied = true
+              })),
           alreadyApplied: () => applied ? form : undefined
         }
         assert.strictEqual(yield* call(store, options), "found")
@@ -219,10 +256,11 @@ describe("reconciliation", () => {
       const store: IEffectStore = { ...base, complete: (items) => up ? base.complete(items) : down("complete") }
       let applied = false
       const options = {
-        execute: () => Effect.sync(() => {
-          applied = true
-          return 10n
-        }),
+        execute: () =>
+          Effect.sync(() => {
+            applied = true
+            return 10n
+          }),
         alreadyApplied: () => applied ? "found" : undefined
       }
       assert.strictEqual(yield* call(store, options), "found")
@@ -236,7 +274,11 @@ describe("reconciliation", () => {
   it.effect("a store that does not take the supplied result keeps nobody waiting", () =>
     Effect.gen(function*() {
       const base = yield* memory
-      for (const resolve of [() => Effect.never, () => down("resolve"), () => Effect.die("broken"), () => { throw new Error("broken") }] as ReadonlyArray<IEffectStore["resolve"]>) {
+      for (
+        const resolve of [() => Effect.never, () => down("resolve"), () => Effect.die("broken"), () => {
+          throw new Error("broken")
+        }] as ReadonlyArray<IEffectStore["resolve"]>
+      ) {
         const store = { ...base, resolve }
         yield* base.remove("k")
         yield* failureOf(call(store, { execute: () => 10n }))
@@ -274,7 +316,10 @@ describe("reconciliation", () => {
       ]
       const hook = counting()
       for (const claim of claims) {
-        yield* failsWith(call({ ...base, claim }, { alreadyApplied: hook.execute, execute: hook.execute }), "EffectRecordError")
+        yield* failsWith(
+          call({ ...base, claim }, { alreadyApplied: hook.execute, execute: hook.execute }),
+          "EffectRecordError"
+        )
       }
       assert.strictEqual(hook.runs, 0)
     }))

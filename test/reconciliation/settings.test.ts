@@ -39,7 +39,9 @@ describe("EffectSettings", () => {
       const leaseOf = (key: string, lease?: string) =>
         Effect.gen(function*() {
           const hook = gated()
-          const fiber = yield* fork(call(store, { key, execute: hook.execute, ...(lease && { lease: lease as "1 second" }) }))
+          const fiber = yield* fork(
+            call(store, { key, execute: hook.execute, ...(lease && { lease: lease as "1 second" }) })
+          )
           const row = yield* store.get(key)
           yield* Fiber.interrupt(fiber)
           return row!.leaseEnd - row!.createdAt
@@ -62,7 +64,9 @@ describe("EffectSettings", () => {
       const store = yield* memory
       const hook = gated()
       const forever = "Infinity"
-      const holder = yield* fork(call(store, { lease: forever, storeTimeout: forever, recordTimeout: forever, execute: hook.execute }))
+      const holder = yield* fork(
+        call(store, { lease: forever, storeTimeout: forever, recordTimeout: forever, execute: hook.execute })
+      )
       const waiter = yield* fork(call(anotherProcess(store), { waitFor: forever }))
       yield* TestClock.adjust("1 day")
       assert.isFalse(ended(holder) || ended(waiter))

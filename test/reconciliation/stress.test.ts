@@ -34,18 +34,20 @@ const trouble = new EffectStoreError({ operation: "any", problem: "bad luck" })
  * that cannot renew outlives its lease, and then nothing is promised.
  */
 const unreliable = (store: IEffectStore, dice: Dice, weather: { calm: boolean }): IEffectStore => {
-  const luck = <A extends ReadonlyArray<unknown>, B>(operation: (...args: A) => Effect.Effect<B, EffectStoreError>) => (...args: A) =>
-    Effect.suspend(() => {
-      if (weather.calm) return operation(...args)
-      const slow = (probability: number) => dice.chance(probability) ? Effect.sleep(dice.below(14_000)) : Effect.void
-      const fail = (probability: number) => dice.chance(probability) ? Effect.fail(trouble) : Effect.void
-      return slow(0.15).pipe(
-        Effect.andThen(fail(0.1)),
-        Effect.andThen(Effect.suspend(() => operation(...args))),
-        Effect.tap(() => slow(0.15)),
-        Effect.tap(() => fail(0.1))
-      )
-    })
+  const luck =
+    <A extends ReadonlyArray<unknown>, B>(operation: (...args: A) => Effect.Effect<B, EffectStoreError>) =>
+    (...args: A) =>
+      Effect.suspend(() => {
+        if (weather.calm) return operation(...args)
+        const slow = (probability: number) => dice.chance(probability) ? Effect.sleep(dice.below(14_000)) : Effect.void
+        const fail = (probability: number) => dice.chance(probability) ? Effect.fail(trouble) : Effect.void
+        return slow(0.15).pipe(
+          Effect.andThen(fail(0.1)),
+          Effect.andThen(Effect.suspend(() => operation(...args))),
+          Effect.tap(() => slow(0.15)),
+          Effect.tap(() => fail(0.1))
+        )
+      })
   return { ...store, claim: luck(store.claim), complete: luck(store.complete), release: luck(store.release) }
 }
 
@@ -123,7 +125,11 @@ const storm = Effect.fnUntraced(function*(seed: number) {
   const base = yield* memory
   const stores = [base, anotherProcess(base), anotherProcess(base)].map((store) => unreliable(store, dice, weather))
   const remote: Remote = { applied: new Map(), running: new Map(), broken: [] }
-  const options = { alreadyApplied: makeCheck(remote, dice), execute: makeExecute(remote, dice), waitFor: "40 seconds" } as const
+  const options = {
+    alreadyApplied: makeCheck(remote, dice),
+    execute: makeExecute(remote, dice),
+    waitFor: "40 seconds"
+  } as const
   const callers: Array<readonly [key: string, fiber: Fiber.Fiber<unknown, unknown>]> = []
   for (let step = 0; step < 200; step++) {
     if (dice.chance(0.5)) {
@@ -148,8 +154,10 @@ const storm = Effect.fnUntraced(function*(seed: number) {
   }
   // in the calm after it every key can be had, and whoever asks gets the one result
   for (const key of new Set(callers.map(([key]) => key))) {
-    const answers = yield* Effect.forEach(stores, (store) =>
-      call(store, { key, alreadyApplied: () => answer(remote, key), execute: () => apply(remote, key) }))
+    const answers = yield* Effect.forEach(
+      stores,
+      (store) => call(store, { key, alreadyApplied: () => answer(remote, key), execute: () => apply(remote, key) })
+    )
     assert.deepStrictEqual(answers, [`result of ${key}`, `result of ${key}`, `result of ${key}`])
     assert.strictEqual(remote.applied.get(key), 1)
   }
@@ -158,15 +166,19 @@ const storm = Effect.fnUntraced(function*(seed: number) {
 })
 
 describe("reconciliation", () => {
-  it.effect("no schedule applies an effect twice, strands a caller or leaves anything over", () =>
-    Effect.gen(function*() {
-      let callers = 0
-      for (let seed = 1; seed <= 100; seed++) {
-        callers += yield* Effect.catchCause(
-          storm(seed).pipe(Random.withSeed(String(seed))),
-          (cause) => Effect.die(new Error(`seed ${seed}: ${Cause.pretty(cause)}`))
-        )
-      }
-      assert.isAbove(callers, 5000)
-    }), 30_000)
+  it.effect(
+    "no schedule applies an effect twice, strands a caller or leaves anything over",
+    () =>
+      Effect.gen(function*() {
+        let callers = 0
+        for (let seed = 1; seed <= 100; seed++) {
+          callers += yield* Effect.catchCause(
+            storm(seed).pipe(Random.withSeed(String(seed))),
+            (cause) => Effect.die(new Error(`seed ${seed}: ${Cause.pretty(cause)}`))
+          )
+        }
+        assert.isAbove(callers, 5000)
+      }),
+    30_000
+  )
 })

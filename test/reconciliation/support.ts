@@ -12,7 +12,7 @@ import {
   type IEffectStore,
   type SettingsOptions
 } from "chamvi-effect"
-import { Cause, Deferred, type Duration, Effect, Exit, Fiber, Logger, type Schema, Stream } from "effect"
+import { Cause, Deferred, type Duration, Effect, Exit, type Fiber, Logger, type Schema, Stream } from "effect"
 import { registryOf } from "../../src/reconciliation/Registry.ts"
 
 /** A fresh ledger in memory. */
@@ -132,7 +132,7 @@ export const withLogs = (lines: Array<string>) => <A, E, R>(effect: Effect.Effec
 
 /** What the event says, short: the outcome and the flags that are set. */
 export const told = ({ key: _, outcome, runId: __, tool: ___, ...flags }: EffectEvent): string =>
-  [outcome, ...Object.entries(flags).flatMap(([name, value]) => value === true ? [name] : [])].join(" ")
+  [outcome, ...Object.entries(flags).flatMap(([name, value]) => value ? [name] : [])].join(" ")
 
 /** Nothing is left of any call: not in the processes, not in the ledger. */
 export const assertIdle = Effect.fnUntraced(function*(...stores: ReadonlyArray<IEffectStore>) {

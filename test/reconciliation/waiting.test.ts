@@ -5,7 +5,21 @@ import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, type IEffectStore } from "chamvi-effect"
 import { Cause, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { anotherProcess, assertIdle, call, counting, ended, failsWith, fork, gated, memory, tagOf, told, turns, withEvents } from "./support.ts"
+import {
+  anotherProcess,
+  assertIdle,
+  call,
+  counting,
+  ended,
+  failsWith,
+  fork,
+  gated,
+  memory,
+  tagOf,
+  told,
+  turns,
+  withEvents
+} from "./support.ts"
 
 describe("reconciliation", () => {
   it.effect("joined callers share success and failure", () =>
@@ -38,9 +52,11 @@ describe("reconciliation", () => {
       const other = counting("other")
       const events: Array<EffectEvent> = []
       const holder = yield* fork(call(store, { execute: hook.execute }))
-      const waiter = yield* fork(withEvents(events)(
-        call(anotherProcess(store), { alreadyApplied: other.execute, execute: other.execute })
-      ))
+      const waiter = yield* fork(
+        withEvents(events)(
+          call(anotherProcess(store), { alreadyApplied: other.execute, execute: other.execute })
+        )
+      )
       yield* TestClock.adjust("50 seconds")
       assert.isFalse(ended(waiter))
       yield* hook.open("x")
@@ -96,15 +112,22 @@ describe("reconciliation", () => {
       const holder = yield* fork(call(store, { execute: hook.execute }))
       const owner = (yield* store.get("k"))!.owner
       const later = counting()
-      const waiter = yield* fork(withEvents(events)(
-        call(anotherProcess(store), { waitFor: 25_000, execute: later.execute })
-      ))
+      const waiter = yield* fork(
+        withEvents(events)(
+          call(anotherProcess(store), { waitFor: 25_000, execute: later.execute })
+        )
+      )
       yield* TestClock.adjust(24_999)
       assert.isFalse(ended(waiter))
       yield* TestClock.adjust(1)
       const error = yield* failsWith(Fiber.join(waiter), "EffectInProgressError")
       // renewed at 20 s, for 30 s
-      assert.deepStrictEqual([error["owner"], error["remaining"], error["key"], error["tool"]], [owner, 25_000, "k", "t"])
+      assert.deepStrictEqual([error["owner"], error["remaining"], error["key"], error["tool"]], [
+        owner,
+        25_000,
+        "k",
+        "t"
+      ])
       assert.isTrue(error["isRetryable"])
       assert.deepStrictEqual(events.map(told), ["inProgress"])
       assert.strictEqual(later.runs, 0)
@@ -152,7 +175,9 @@ describe("reconciliation", () => {
         () => Stream.never,
         () => Stream.empty,
         () => Stream.die("no listener"),
-        () => { throw new Error("no listener") }
+        () => {
+          throw new Error("no listener")
+        }
       ]
       for (const changes of silent) {
         const hook = gated()
@@ -192,7 +217,8 @@ describe("reconciliation", () => {
       const store: IEffectStore = {
         ...base,
         // the holder finishes right after it was found to hold the key
-        claim: (requests) => Effect.tap(base.claim(requests), () => ++claims === 2 ? Effect.andThen(hook.open("x"), turns) : Effect.void)
+        claim: (requests) =>
+          Effect.tap(base.claim(requests), () => ++claims === 2 ? Effect.andThen(hook.open("x"), turns) : Effect.void)
       }
       const waiter = yield* fork(call(store))
       yield* turns
