@@ -281,6 +281,22 @@ describe("reconciliation", () => {
       yield* assertIdle(store, base)
     }))
 
+  it.effect("a lost claim does not cost the value of an uninterruptible execute", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const store = anotherProcess(base)
+      const hook = gated()
+      const events: Array<EffectEvent> = []
+      const options = { lease: 3000, execute: () => Effect.uninterruptible(hook.execute()) }
+      const holder = yield* fork(withEvents(events)(call(store, options)))
+      yield* base.release([{ key: "k", token: 1, verdict: "inDoubt", cleared: false }])
+      yield* TestClock.adjust(1000)
+      assert.isFalse(ended(holder))
+      yield* hook.open("mine")
+      assert.strictEqual(yield* Fiber.join(holder), "mine")
+      assert.deepStrictEqual([events.map(told), hook.runs], [["executed claimLost"], 1])
+    }))
+
   it.effect("a lost claim answers the record and is reported", () =>
     Effect.gen(function*() {
       const base = yield* memory

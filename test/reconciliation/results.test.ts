@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, EffectResolution, type IEffectStore } from "chamvi-effect"
-import { Effect, Fiber, Schema } from "effect"
+import { Effect, Fiber, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
 import { registryOf } from "../../src/reconciliation/Registry.ts"
 import {
@@ -83,6 +83,25 @@ describe("reconciliation", () => {
       for (const value of yield* everyWay(yield* memory, { result: rich, schema: Rich })) {
         assert.deepStrictEqual(value, rich)
       }
+    }))
+
+  it.effect("callers share the encoded result", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const log: Array<string> = []
+      const noting = (what: string) => (value: string) => {
+        log.push(what)
+        return value
+      }
+      const schema = codec(Schema.String.pipe(Schema.decode({
+        decode: SchemaGetter.transform(noting("decode")),
+        encode: SchemaGetter.transform(noting("encode"))
+      })))
+      const hook = gated()
+      const callers = yield* Effect.forEach([1, 2, 3], () => fork(call(store, { schema, execute: hook.execute })))
+      yield* hook.open("x")
+      assert.deepStrictEqual(yield* Effect.forEach(callers, Fiber.join), ["x", "x", "x"])
+      assert.deepStrictEqual(log, ["encode", "decode", "decode", "decode"])
     }))
 
   it.effect("empty results are results", () =>

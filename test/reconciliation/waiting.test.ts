@@ -226,6 +226,31 @@ describe("reconciliation", () => {
       yield* Fiber.join(holder)
     }))
 
+  it.effect("a waiter whose key another tool takes meanwhile gets the conflict", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const hook = gated()
+      const holder = yield* fork(call(store, { execute: hook.execute }))
+      const waiter = yield* fork(call(anotherProcess(store)))
+      yield* turns
+      yield* Effect.andThen(
+        store.remove("k"),
+        store.claim([{
+          key: "k",
+          tool: "u",
+          runId: "",
+          owner: "another",
+          claimId: "x",
+          lease: 30_000,
+          fingerprint: ""
+        }])
+      )
+      yield* turns
+      assert.strictEqual((yield* failsWith(Fiber.join(waiter), "EffectKeyConflictError"))["heldBy"], "u")
+      yield* hook.open("mine")
+      assert.strictEqual(yield* Fiber.join(holder), "mine")
+    }))
+
   it.effect("joiners of a waiting call share what it gets", () =>
     Effect.gen(function*() {
       const store = yield* memory
