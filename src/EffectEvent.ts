@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { Context, Effect, Layer, Metric } from "effect"
+import { Context, Effect, type Fiber, Layer, Metric } from "effect"
 
 /**
  * - `executed`: `execute` ran and its result was recorded.
@@ -60,6 +60,8 @@ export interface EffectEvent extends Flags {
   readonly tool: string
   readonly runId: string
   readonly outcome: Outcome
+  /** The tag or the name of what the call failed with; `undefined` where it succeeded or was interrupted. */
+  readonly error: string | undefined
 }
 
 /**
@@ -133,24 +135,24 @@ const counterOf = (tool: string, outcome: Outcome): typeof calls => {
 }
 
 /**
- * Publishes the event: counts it, marks the current span, tells the listener.
+ * Publishes the event: counts it, marks the current span, and answers how to tell the listener, if there is one.
  *
  * @category publishing
  * @since 0.1.0
  */
-export const publish = (event: EffectEvent): Effect.Effect<void> =>
-  Effect.withFiber((fiber) => {
-    counterOf(event.tool, event.outcome).updateUnsafe(1, fiber.context)
-    const span = fiber.cache.span
-    if (span !== undefined && span._tag === "Span") annotate(span, event)
-    const listener = fiber.getRef(Listener)
-    return listener === undefined ? Effect.void : Effect.ignoreCause(Effect.suspend(() => listener(event)))
-  })
+export const publish = (fiber: Fiber.Fiber<unknown, unknown>, event: EffectEvent): Effect.Effect<void> | undefined => {
+  counterOf(event.tool, event.outcome).updateUnsafe(1, fiber.context)
+  const { span } = fiber.cache
+  if (span !== undefined && span._tag === "Span") annotate(span, event)
+  const listener = fiber.getRef(Listener)
+  return listener === undefined ? undefined : Effect.ignoreCause(Effect.suspend(() => listener(event)))
+}
 
 const annotate = (span: { attribute(key: string, value: unknown): void }, event: EffectEvent): void => {
   span.attribute("chamvi.effect.key", event.key)
   span.attribute("chamvi.effect.tool", event.tool)
   span.attribute("chamvi.effect.outcome", event.outcome)
+  if (event.error !== undefined) span.attribute("chamvi.effect.error", event.error)
   for (const flag of ["recordFailed", "claimLost", "inputChanged", "takenOver", "executedInDoubt"] as const) {
     if (event[flag]) span.attribute(`chamvi.effect.${flag}`, true)
   }

@@ -7,8 +7,8 @@ import { checkKey, defaultKey, fingerprint } from "../EffectKey.ts"
 import { noFlags } from "../EffectEvent.ts"
 import { EffectSettings, override, type SettingsOptions } from "../EffectSettings.ts"
 import { type EffectKeyError, EffectRecordError, ToolNotAllowedError } from "../errors.ts"
+import { chain } from "../internal/chain.ts"
 import { hookAnswer } from "../internal/promiseBridge.ts"
-import { Enclosing } from "../reconciliation/Application.ts"
 import type { Call, Report } from "../reconciliation/Call.ts"
 import { reconcile, reporting } from "../reconciliation/reconcile.ts"
 import { jsonCodec, readJson } from "../reconciliation/resultCodec.ts"
@@ -66,7 +66,9 @@ export const reconciledCall = (tool: BoundTool) => {
     : (own: unknown) => Effect.map(codecs.context.decode(own), (own) => hookContext(ctx, own))
   const keyOf = (input: unknown, seen: Seen, print: Result.Result<string, EffectKeyError>) =>
     effectKey === undefined
-      ? Effect.map(Effect.fromResult(print), (print) => defaultKey(ctx.run.runId, name, print))
+      ? Result.isSuccess(print)
+        ? Effect.succeed(defaultKey(ctx.run.runId, name, print.success))
+        : Effect.fail(print.failure)
       : Effect.flatMap(
         hookAnswer("effectKey", () => effectKey(input, seen.context, seen)),
         (key) => checkKey(name, key)
@@ -84,7 +86,7 @@ export const reconciledCall = (tool: BoundTool) => {
         fingerprint: print,
         alreadyApplied: alreadyApplied
           && (() => hookAnswer("alreadyApplied", () => alreadyApplied(key, input, seen.context))),
-        execute: () => applying((signal) => execute(input, withSignal(seen, key, signal))),
+        execute: (application) => applying(application, () => execute(input, withSignal(seen, key, application))),
         encode,
         settle,
         settings: settings === undefined ? current : override(current, settings)
@@ -104,20 +106,21 @@ export const reconciledCall = (tool: BoundTool) => {
 
   /** The decoded input, and the fingerprint of its canonical JSON, after defaults. */
   const read = (raw: unknown) =>
-    Effect.flatMap(
+    chain(
       codecs.input.decode(raw),
-      (input) => Effect.map(codecs.input.encode(input), (json) => ({ input, print: fingerprint(name, json) }))
+      (input) => chain(codecs.input.encode(input), (json) => Effect.succeed({ input, print: fingerprint(name, json) }))
     )
 
   const run = (report: Report, raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
-    Effect.flatMap(Effect.zip(read(raw), contextOf(options.context)), ([{ input, print }, context]) => {
-      const seen: Seen = { ...options, context }
-      return Effect.flatMap(keyOf(input, seen, print), (key) => {
-        // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
-        const reconciled = settled(report, input, seen, key, Result.getOrElse(print, () => ""))
-        return Effect.flatMap(reconciled, ({ text }) => answer(key, text))
-      })
-    })
+    chain(read(raw), ({ input, print }) =>
+      chain(contextOf(options.context), (context) => {
+        const seen: Seen = { ...options, context }
+        return chain(keyOf(input, seen, print), (key) => {
+          // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
+          const reconciled = settled(report, input, seen, key, Result.getOrElse(print, () => ""))
+          return Effect.flatMap(reconciled, ({ text }) => answer(key, text))
+        })
+      }))
 
   return (raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
     Effect.suspend(() => {
@@ -145,25 +148,27 @@ const checkAllowed = (tool: string, allow: Allow): Effect.Effect<void, ToolNotAl
  * A Promise cannot be interrupted, and its effect may still come. So the key is held until the Promise settles: the signal
  * tells it to hurry, its value counts, and a rejection after that says nothing about the effect.
  */
-const applying = (execute: (signal: () => AbortSignal) => unknown): Effect.Effect<unknown, unknown> =>
-  Effect.withFiber((fiber) => {
-    const application = fiber.getRef(Enclosing).at(-1)!
-    const settled = (promise: PromiseLike<unknown>) =>
-      Effect.uninterruptible(Effect.catch(
-        Effect.tryPromise({ try: () => promise, catch: (error) => error }),
-        (error) => application.signal.aborted ? Effect.interrupt : Effect.fail(error)
-      ))
-    return hookAnswer("execute", () => {
-      const answer = execute(() => application.signal)
-      return Predicate.isPromiseLike(answer) ? settled(answer) : answer
-    })
+const applying = (application: Stoppable, execute: () => unknown): Effect.Effect<unknown, unknown> => {
+  const settled = (promise: PromiseLike<unknown>) =>
+    Effect.uninterruptible(Effect.catch(
+      Effect.tryPromise({ try: () => promise, catch: (error) => error }),
+      (error) => application.signal.aborted ? Effect.interrupt : Effect.fail(error)
+    ))
+  return hookAnswer("execute", () => {
+    const answer = execute()
+    return Predicate.isPromiseLike(answer) ? settled(answer) : answer
   })
+}
+
+interface Stoppable {
+  readonly signal: AbortSignal
+}
 
 // A getter, since an AbortController costs more than most calls need.
-const withSignal = (seen: Seen, effectKey: string, signal: () => AbortSignal): object => ({
+const withSignal = (seen: Seen, effectKey: string, application: Stoppable): object => ({
   ...seen,
   effectKey,
   get abortSignal() {
-    return signal()
+    return application.signal
   }
 })

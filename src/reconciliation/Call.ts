@@ -16,7 +16,8 @@ export interface Call {
   readonly fingerprint: string
   /** The remote check. Its answer is a result, `undefined`, or an `EffectResolution`. */
   readonly alreadyApplied: (() => Effect.Effect<unknown, unknown>) | undefined
-  readonly execute: () => Effect.Effect<unknown, unknown>
+  /** Applies the effect. `signal` aborts when the application is asked to stop, for what is no Effect. */
+  readonly execute: (application: { readonly signal: AbortSignal }) => Effect.Effect<unknown, unknown>
   /** The JSON text of a result (`undefined` for the result `undefined`); fails with what is wrong with it, in words. */
   readonly encode: (result: unknown) => Effect.Effect<string | undefined, string>
   /** Milliseconds for which a "no" of the remote is asked again, or `undefined`. */

@@ -3,9 +3,10 @@
  */
 import { Clock, Duration, Effect, Exit, Latch, Predicate, Random, Stream } from "effect"
 import type { Claimed, ClaimReply, Held, Recorded } from "../EffectRecord.ts"
-import { EffectInProgressError, EffectKeyConflictError, EffectRecordError } from "../errors.ts"
+import { EffectInProgressError, EffectKeyConflictError, EffectRecordError, type EffectStoreError } from "../errors.ts"
+import { chain } from "../internal/chain.ts"
 import type { Application } from "./Application.ts"
-import { askStore, monotonicMillis } from "./bounded.ts"
+import { askStoreFrom, monotonicMillis } from "./bounded.ts"
 import type { Call } from "./Call.ts"
 import { type Registry, registryOf, type Unanswered } from "./Registry.ts"
 import { release, releaseFirst } from "./release.ts"
@@ -32,7 +33,7 @@ export const acquire = (application: Application, call: Call): Effect.Effect<Acq
   const claim = registry.unreleased.size === 0
     ? claimOnce(registry, call)
     : Effect.andThen(releaseFirst(call), claimOnce(registry, call))
-  return Effect.flatMap(claim, ({ reply, sentAt }) =>
+  return chain(claim, ({ reply, sentAt }) =>
     reply._tag === "Held"
       ? reply.tool === call.tool
         ? Effect.scoped(waitAndClaim(registry, application, call, reply.owner))
@@ -61,7 +62,12 @@ const tags: ReadonlyArray<unknown> = ["Claimed", "Recorded", "Held", "Unreadable
 
 const isClaimReply = (answer: unknown): boolean => Predicate.hasProperty(answer, "_tag") && tags.includes(answer._tag)
 
-const claimOnce = (registry: Registry, call: Call) =>
+interface Answered {
+  readonly reply: ClaimReply
+  readonly sentAt: number
+}
+
+const claimOnce = (registry: Registry, call: Call): Effect.Effect<Answered, EffectStoreError> =>
   Effect.withFiber((fiber) => {
     const { key, store, tool } = call
     // taken now: a fiber that has ended has no context any more
@@ -100,21 +106,28 @@ const claimOnce = (registry: Registry, call: Call) =>
       pending.late = reply.token
       giveBack()
     }
-    return Effect.onExit(
-      Effect.map(
-        askStore("claim", key, () => store.claim([request]), call.settings.storeTimeout, isClaimReply, whenLate),
-        (reply) => ({ reply, sentAt })
-      ),
-      (exit) =>
-        Effect.sync(() => {
-          pending.asking--
-          if (Exit.isSuccess(exit)) {
-            forget()
-            if (exit.value.reply._tag === "Claimed") pending.token = exit.value.reply.token
-          }
-          giveBack()
-        })
+    const answered = (exit: Exit.Exit<ClaimReply, EffectStoreError>): Exit.Exit<Answered, EffectStoreError> => {
+      pending.asking--
+      if (Exit.isSuccess(exit)) {
+        forget()
+        if (exit.value._tag === "Claimed") pending.token = exit.value.token
+      }
+      giveBack()
+      return Exit.map(exit, (reply) => ({ reply, sentAt }))
+    }
+    const asked = askStoreFrom(
+      fiber,
+      "claim",
+      key,
+      () => store.claim([request]),
+      call.settings.storeTimeout,
+      isClaimReply,
+      whenLate
     )
+    // a store that answers at once is not waited for
+    return Exit.isExit(asked)
+      ? answered(asked as Exit.Exit<ClaimReply, EffectStoreError>)
+      : Effect.flatMap(Effect.exit(asked), answered)
   })
 
 const waitAndClaim = Effect.fnUntraced(function*(

@@ -8,6 +8,7 @@ import { Cause, Clock, Effect, Exit, Option, Predicate } from "effect"
 import type { Claimed, Recorded, Verdict } from "../EffectRecord.ts"
 import { EffectResolution } from "../EffectResolution.ts"
 import { EffectInDoubtError, EffectInputChangedError, EffectOutcomeUnknownError, EffectStoreError } from "../errors.ts"
+import { chain } from "../internal/chain.ts"
 import * as RecordedResult from "../RecordedResult.ts"
 import { acquire } from "./acquire.ts"
 import type { Application, Ending } from "./Application.ts"
@@ -18,43 +19,41 @@ import { runHook } from "./hook.ts"
 import { record } from "./record.ts"
 import { registryOf } from "./Registry.ts"
 import { release } from "./release.ts"
-import { askRemote, type CheckAnswer, checkRemote, tooLarge } from "./remoteCheck.ts"
+import { askRemote, checkRemote, tooLarge } from "./remoteCheck.ts"
 
 /**
- * Runs the application to its ending.
+ * Runs the application to its end; `endingOf` says what its exit means to those who wait.
  */
-export const apply = (application: Application, call: Call): Effect.Effect<Ending> =>
-  Effect.matchCause(settle(application, call), {
-    onSuccess: (applied): Ending => ({ _tag: "Applied", applied }),
-    onFailure: (cause): Ending =>
-      application.stopped && Cause.hasInterrupts(cause)
-        ? { _tag: "Over" }
-        : { _tag: "Failed", cause }
-  })
+export const apply = (application: Application, call: Call): Effect.Effect<Applied, unknown> =>
+  chain(acquire(application, call), ({ reply, sentAt }) =>
+    reply._tag === "Recorded"
+      ? replay(application, call, reply)
+      : Effect.withFiber((fiber) => {
+        const clock = fiber.getRef(Clock.Clock)
+        const heartbeats = heartbeatsOf(registryOf(call.store), clock)
+        const lease: Lease = {
+          key: call.key,
+          token: reply.token,
+          duration: call.settings.lease,
+          sentAt,
+          dueAt: sentAt + call.settings.lease / 3,
+          onLost: () => {
+            application.flag({ claimLost: true })
+            application.stop("lost")
+          }
+        }
+        application.running = true
+        if (reply.takenOver) application.flag({ takenOver: true })
+        heartbeats.add(lease, fiber)
+        return holding(application, call, reply, lease, heartbeats, clock)
+      }))
 
-const settle = Effect.fnUntraced(function*(application: Application, call: Call): Effect.fn.Return<Applied, unknown> {
-  const { reply, sentAt } = yield* acquire(application, call)
-  if (reply._tag === "Recorded") return yield* replay(application, call, reply)
-  const clock = yield* Clock.Clock
-  const heartbeats = heartbeatsOf(registryOf(call.store), clock)
-  const lease: Lease = {
-    key: call.key,
-    token: reply.token,
-    duration: call.settings.lease,
-    sentAt,
-    dueAt: sentAt + call.settings.lease / 3,
-    onLost: () => {
-      application.flag({ claimLost: true })
-      application.stop("lost")
-    }
-  }
-  application.running = true
-  application.flag({ takenOver: reply.takenOver })
-  return yield* Effect.withFiber((fiber) => {
-    heartbeats.add(lease, fiber)
-    return holding(application, call, reply, lease, heartbeats, clock)
-  })
-})
+export const endingOf = (application: Application, exit: Exit.Exit<Applied, unknown>): Ending =>
+  Exit.isSuccess(exit)
+    ? { _tag: "Applied", applied: exit.value }
+    : application.stopped && Cause.hasInterrupts(exit.cause)
+    ? { _tag: "Over" }
+    : { _tag: "Failed", cause: exit.cause }
 
 const replay = (application: Application, call: Call, recorded: Recorded): Effect.Effect<Applied, unknown> => {
   const applied: Applied = { text: recorded.result, outcome: "recorded" }
@@ -102,107 +101,132 @@ interface Knowledge {
   cleared: boolean
 }
 
-const holding = Effect.fnUntraced(function*(
+const holding = (
   application: Application,
   call: Call,
   claimed: Claimed,
   lease: Lease,
   heartbeats: Heartbeats,
   clock: Clock.Clock
-): Effect.fn.Return<Applied, unknown> {
+): Effect.Effect<Applied, unknown> => {
   const known: Knowledge = { verdict: "clean", cleared: false }
-  const exit = yield* Effect.exit(decide(application, call, claimed, lease, known, clock))
-  if (Exit.isFailure(exit)) {
-    heartbeats.delete(lease)
-    yield* release(call, { key: call.key, token: claimed.token, ...known })
-    return yield* exit
-  }
-  const { outcome, text } = exit.value
-  const item = {
-    key: call.key,
-    token: claimed.token,
-    result: text,
-    outcome,
-    fingerprint: outcome === "reconciled" ? claimed.earlier?.fingerprint ?? call.fingerprint : call.fingerprint
-  }
-  const applied = yield* record(application, call, item, () => heartbeats.delete(lease))
-  return outcome === "executed" && RecordedResult.isUnavailable(applied.text) && call.alreadyApplied !== undefined
-    ? yield* supply(application, call, applied)
-    : applied
-})
+  return Effect.matchCauseEffect(Effect.suspend(() => decide(application, call, claimed, lease, known, clock)), {
+    onFailure: (cause) => {
+      heartbeats.delete(lease)
+      const released = release(call, { key: call.key, token: claimed.token, ...known })
+      return Effect.andThen(released, Effect.failCause(cause))
+    },
+    onSuccess: ({ outcome, text }) => {
+      const item = {
+        key: call.key,
+        token: claimed.token,
+        result: text,
+        outcome,
+        fingerprint: outcome === "reconciled" ? claimed.earlier?.fingerprint ?? call.fingerprint : call.fingerprint
+      }
+      const recorded = record(application, call, item, () => heartbeats.delete(lease))
+      return outcome === "executed" && RecordedResult.isUnavailable(text) && call.alreadyApplied !== undefined
+        ? Effect.flatMap(
+          recorded,
+          (applied) =>
+            RecordedResult.isUnavailable(applied.text) ? supply(application, call, applied) : Effect.succeed(applied)
+        )
+        : recorded
+    }
+  })
+}
 
 interface Decided {
   readonly text: string
   readonly outcome: "executed" | "reconciled"
 }
 
-const decide = Effect.fnUntraced(function*(
+const decide = (
   application: Application,
   call: Call,
   claimed: Claimed,
   lease: Lease,
   known: Knowledge,
   clock: Clock.Clock
-): Effect.fn.Return<Decided, unknown> {
-  if (application.cancelled) return yield* Effect.interrupt
+): Effect.Effect<Decided, unknown> => {
+  if (application.cancelled) return Effect.interrupt
   const differs = claimed.doubt === "inDoubt" && call.fingerprint !== "" && claimed.earlier !== undefined
     && claimed.earlier.fingerprint !== "" && claimed.earlier.fingerprint !== call.fingerprint
   if (differs) {
     application.flag({ inputChanged: true })
-    if (call.settings.onInputChange === "fail") return yield* inputChanged(call)
+    if (call.settings.onInputChange === "fail") return Effect.fail(inputChanged(call))
   }
-  const answer: CheckAnswer = call.alreadyApplied === undefined
-    ? claimed.doubt === "inDoubt" ? { _tag: "Unknown" } : { _tag: "NotApplied" }
-    : yield* checkRemote(application, call, claimed)
-  switch (answer._tag) {
-    case "Applied":
-      return { text: answer.text, outcome: "reconciled" }
-    case "NotApplied":
-      known.cleared = call.alreadyApplied !== undefined
-      break
-    case "Unknown":
-      if (call.alreadyApplied !== undefined) known.verdict = "inDoubt"
-      if (call.settings.whenInDoubt === "fail") {
-        return yield* new EffectInDoubtError({ key: call.key, tool: call.tool })
-      }
-      application.flag({ executedInDoubt: true })
-      yield* Effect.logWarning(
-        `Effect key "${call.key}" (tool "${call.tool}") is in doubt and is applied again, since whenInDoubt is "execute".`
-      )
+  const execution = Effect.suspend(() =>
+    chain(ensureLease(application, call, lease, clock), () => execute(application, call, known))
+  )
+  if (call.alreadyApplied === undefined) {
+    return claimed.doubt === "inDoubt" ? followPolicy(application, call, execution) : execution
   }
-  yield* ensureLease(application, call, lease, clock)
-  return { text: yield* execute(application, call, known), outcome: "executed" }
-})
+  return Effect.flatMap(checkRemote(application, call, claimed), (answer): Effect.Effect<Decided, unknown> => {
+    switch (answer._tag) {
+      case "Applied":
+        return Effect.succeed({ text: answer.text, outcome: "reconciled" })
+      case "NotApplied":
+        known.cleared = true
+        return execution
+      case "Unknown":
+        known.verdict = "inDoubt"
+        return followPolicy(application, call, execution)
+    }
+  })
+}
+
+/** The key is in doubt, and nobody can say more. */
+const followPolicy = (
+  application: Application,
+  call: Call,
+  execution: Effect.Effect<Decided, unknown>
+): Effect.Effect<Decided, unknown> => {
+  if (call.settings.whenInDoubt === "fail") {
+    return Effect.fail(new EffectInDoubtError({ key: call.key, tool: call.tool }))
+  }
+  application.flag({ executedInDoubt: true })
+  return Effect.andThen(
+    Effect.logWarning(
+      `Effect key "${call.key}" (tool "${call.tool}") is in doubt and is applied again, since whenInDoubt is "execute".`
+    ),
+    execution
+  )
+}
 
 /** `execute` starts only with a third of the lease left: long checks, a frozen process or a slow store may have used it up. */
-const ensureLease = (application: Application, call: Call, lease: Lease, clock: Clock.Clock) =>
-  Effect.suspend(() => {
-    const now = monotonicMillis(clock)
-    if (!application.lost && lease.sentAt + lease.duration - now >= lease.duration / 3) return Effect.void
-    const item = { key: lease.key, token: lease.token, lease: lease.duration }
-    return Effect.flatMap(
-      askStore("renew", lease.key, () => call.store.renew([item]), call.settings.storeTimeout, isFenced),
-      (reply) => {
-        if (reply === "lost") {
-          application.lost = true
-          application.flag({ claimLost: true })
-          return Effect.interrupt
-        }
-        lease.sentAt = now
-        return monotonicMillis(clock) - now <= lease.duration * 2 / 3
-          ? Effect.void
-          : Effect.fail(
-            new EffectStoreError({ operation: "renew", key: call.key, problem: "it is too slow for the lease" })
-          )
+const ensureLease = (
+  application: Application,
+  call: Call,
+  lease: Lease,
+  clock: Clock.Clock
+): Effect.Effect<void, EffectStoreError> => {
+  const now = monotonicMillis(clock)
+  if (!application.lost && lease.sentAt + lease.duration - now >= lease.duration / 3) return Effect.void
+  const item = { key: lease.key, token: lease.token, lease: lease.duration }
+  return Effect.flatMap(
+    askStore("renew", lease.key, () => call.store.renew([item]), call.settings.storeTimeout, isFenced),
+    (reply) => {
+      if (reply === "lost") {
+        application.lost = true
+        application.flag({ claimLost: true })
+        return Effect.interrupt
       }
-    )
-  })
+      lease.sentAt = now
+      return monotonicMillis(clock) - now <= lease.duration * 2 / 3
+        ? Effect.void
+        : Effect.fail(
+          new EffectStoreError({ operation: "renew", key: call.key, problem: "it is too slow for the lease" })
+        )
+    }
+  )
+}
 
-const execute = (application: Application, call: Call, known: Knowledge): Effect.Effect<string, unknown> => {
+const execute = (application: Application, call: Call, known: Knowledge): Effect.Effect<Decided, unknown> => {
   const before = known.verdict
   const hook = runHook(application, () => {
     known.verdict = "inDoubt"
-    return call.execute()
+    return call.execute(application)
   })
   return Effect.matchCauseEffect(hook, {
     onSuccess: (result) => textOf(call, result),
@@ -222,13 +246,18 @@ const saysNothingApplied = (cause: Cause.Cause<unknown>): boolean =>
 
 const isOutcomeUnknown = (error: unknown): boolean => error instanceof EffectOutcomeUnknownError
 
-const textOf = (call: Call, result: unknown): Effect.Effect<string> =>
-  Effect.match(Effect.sandbox(call.encode(result)), {
-    onSuccess: (json) => {
+const textOf = (call: Call, result: unknown): Effect.Effect<Decided> => {
+  const encoded = Effect.suspend(() => call.encode(result))
+  return Effect.matchCause(encoded, {
+    onSuccess: (json): Decided => {
       const text = RecordedResult.fromJson(json)
-      return text.length > call.settings.largestResult / 4 && Buffer.byteLength(text) > call.settings.largestResult
-        ? RecordedResult.unavailable(tooLarge(call))
-        : text
+      const large = text.length > call.settings.largestResult / 4
+        && Buffer.byteLength(text) > call.settings.largestResult
+      return { text: large ? RecordedResult.unavailable(tooLarge(call)) : text, outcome: "executed" }
     },
-    onFailure: (cause) => RecordedResult.unavailable(`it cannot be recorded: ${String(Cause.squash(cause))}`)
+    onFailure: (cause): Decided => ({
+      text: RecordedResult.unavailable(`it cannot be recorded: ${String(Cause.squash(cause))}`),
+      outcome: "executed"
+    })
   })
+}

@@ -8,7 +8,7 @@ export const monotonicMillis = (clock: Clock.Clock): number => Number(clock.mono
 export const isFenced = (answer: unknown): boolean => answer === "ok" || answer === "lost"
 
 /**
- * The store's answer for one key out of a batch of one, within `timeout` milliseconds.
+ * The store's answer for one key out of a batch of one, within `timeout` milliseconds; an `Exit` where it answers at once.
  *
  * **Details**
  *
@@ -16,21 +16,33 @@ export const isFenced = (answer: unknown): boolean => answer === "ok" || answer 
  * that answers at once costs no timer. Whatever goes wrong is an `EffectStoreError`: a defect of the store too, and an
  * answer that is no reply.
  */
-export const askStore = <A>(
+export const askStoreFrom = <A>(
+  fiber: Fiber.Fiber<unknown, unknown>,
   operation: string,
   key: string,
   ask: () => Effect.Effect<ReadonlyArray<A>, EffectStoreError>,
   timeout: number,
   isReply: (answer: unknown) => boolean,
   late?: (answer: A) => void
+): Effect.Effect<A, EffectStoreError> => {
+  const request = Effect.runForkWith(fiber.context)(Effect.suspend(ask))
+  const answered = request.pollUnsafe()
+  return answered !== undefined
+    ? firstOf(operation, key, answered, isReply)
+    : waitFor(operation, key, request, fiber.getRef(Clock.Clock), timeout, isReply, late)
+}
+
+/**
+ * `askStoreFrom` the fiber that runs it.
+ */
+export const askStore = <A>(
+  operation: string,
+  key: string,
+  ask: () => Effect.Effect<ReadonlyArray<A>, EffectStoreError>,
+  timeout: number,
+  isReply: (answer: unknown) => boolean
 ): Effect.Effect<A, EffectStoreError> =>
-  Effect.withFiber((fiber) => {
-    const request = Effect.runForkWith(fiber.context)(Effect.suspend(ask))
-    const answered = request.pollUnsafe()
-    return answered !== undefined
-      ? firstOf(operation, key, answered, isReply)
-      : waitFor(operation, key, request, fiber.getRef(Clock.Clock), timeout, isReply, late)
-  })
+  Effect.withFiber((fiber) => askStoreFrom(fiber, operation, key, ask, timeout, isReply))
 
 const waitFor = <A>(
   operation: string,

@@ -1,13 +1,13 @@
 /**
  * A reconciliation as its caller sees it: join what this process already does for the key, or start it.
  */
-import { Cause, Effect, Exit, type Fiber } from "effect"
-import { type EffectEvent, noFlags, type Outcome } from "../EffectEvent.ts"
+import { Cause, Effect, Exit, type Fiber, Predicate } from "effect"
+import { noFlags, type Outcome } from "../EffectEvent.ts"
 import * as Event from "../EffectEvent.ts"
 import { EffectInputChangedError, EffectKeyConflictError, EffectReentrantError } from "../errors.ts"
 import { forkGently } from "../internal/gentleInterrupt.ts"
 import { Application, circleOf, Enclosing } from "./Application.ts"
-import { apply } from "./apply.ts"
+import { apply, endingOf } from "./apply.ts"
 import type { Applied, Call, Report } from "./Call.ts"
 import { keepWriting } from "./record.ts"
 import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
@@ -60,7 +60,7 @@ const start = (call: Call, registry: Registry, fiber: Fiber.Fiber<unknown, unkno
   application.interrupt = interrupt
   running.addObserver((exit) => {
     registry.applications.delete(call.key)
-    application.end(Exit.isSuccess(exit) ? exit.value : { _tag: "Failed", cause: exit.cause })
+    application.end(endingOf(application, exit))
   })
   return application
 }
@@ -144,13 +144,23 @@ const outcomeOf = (report: Report, cause: Cause.Cause<unknown>): Outcome => {
  * Publishes the call's event when `call` ends, however it ends.
  */
 export const reporting = <A, E, R>(report: Report, call: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.onExit(call, (exit) => {
-    const event: EffectEvent = {
-      key: report.key,
-      tool: report.tool,
-      runId: report.runId,
-      outcome: Exit.isSuccess(exit) ? report.outcome ?? "executed" : outcomeOf(report, exit.cause),
-      ...report.flags
-    }
-    return Event.publish(event)
-  })
+  Effect.withFiber((fiber) =>
+    Effect.onExitPrimitive(call, (exit) =>
+      Event.publish(fiber, {
+        key: report.key,
+        tool: report.tool,
+        runId: report.runId,
+        outcome: Exit.isSuccess(exit) ? report.outcome ?? "executed" : outcomeOf(report, exit.cause),
+        error: Exit.isSuccess(exit) ? undefined : nameOf(exit.cause),
+        ...report.flags
+      }))
+  )
+
+const nameOf = (cause: Cause.Cause<unknown>): string | undefined => {
+  if (Cause.hasInterruptsOnly(cause)) return undefined
+  const failure = Cause.squash(cause)
+  const { _tag: tag, name } = Predicate.isObject(failure)
+    ? failure as { readonly _tag?: unknown; readonly name?: unknown }
+    : {}
+  return typeof tag === "string" ? tag : typeof name === "string" ? name : typeof failure
+}

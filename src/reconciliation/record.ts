@@ -2,10 +2,10 @@
  * Writing the record of an effect that happened: whatever the store does, the call has succeeded.
  */
 import { type Cause, Duration, Effect, Exit, Predicate, Schedule } from "effect"
-import type { CompleteItem } from "../EffectRecord.ts"
+import type { CompleteItem, Fenced } from "../EffectRecord.ts"
 import { atEndOfUse } from "../store/lifetime.ts"
 import type { Application } from "./Application.ts"
-import { askStore, isFenced } from "./bounded.ts"
+import { askStore, askStoreFrom, isFenced } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
 import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
 
@@ -27,9 +27,8 @@ export const record = (
   done: () => void
 ): Effect.Effect<Applied> => {
   const mine: Applied = { text: item.result, outcome: item.outcome === "reconciled" ? "reconciled" : "executed" }
-  const write = askStore("record", item.key, () => call.store.complete([item]), call.settings.recordTimeout, isFenced)
-  return Effect.matchCauseEffect(write, {
-    onSuccess: (reply) => {
+  const written = {
+    onSuccess: (reply: Fenced) => {
       done()
       if (reply === "ok") return Effect.succeed(mine)
       application.flag({ claimLost: true })
@@ -41,10 +40,17 @@ export const record = (
         recordOfTheOther(call, mine)
       )
     },
-    onFailure: (cause) => {
+    onFailure: (cause: Cause.Cause<unknown>) => {
       application.flag({ recordFailed: true })
       return Effect.as(writeInBackground(call, item, cause, done), mine)
     }
+  }
+  return Effect.withFiber((fiber) => {
+    const write = () => call.store.complete([item])
+    const asked = askStoreFrom(fiber, "record", item.key, write, call.settings.recordTimeout, isFenced)
+    return Exit.isExit(asked) && Exit.isSuccess(asked)
+      ? written.onSuccess(asked.value as Fenced)
+      : Effect.matchCauseEffect(asked, written)
   })
 }
 

@@ -118,6 +118,7 @@ describe("EffectEvent", () => {
       }).pipe(withEvents(events))
       assert.deepStrictEqual(events.map(({ key: _, runId: __, tool: ___, ...rest }) => rest), [{
         outcome: "executed",
+        error: undefined,
         recordFailed: true,
         claimLost: false,
         inputChanged: true,

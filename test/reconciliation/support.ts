@@ -131,7 +131,7 @@ export const withLogs = (lines: Array<string>) => <A, E, R>(effect: Effect.Effec
   )
 
 /** What the event says, short: the outcome and the flags that are set. */
-export const told = ({ key: _, outcome, runId: __, tool: ___, ...flags }: EffectEvent): string =>
+export const told = ({ error: ____, key: _, outcome, runId: __, tool: ___, ...flags }: EffectEvent): string =>
   [outcome, ...Object.entries(flags).flatMap(([name, value]) => value ? [name] : [])].join(" ")
 
 /** Nothing is left of any call: not in the processes, not in the ledger. */

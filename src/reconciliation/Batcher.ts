@@ -1,0 +1,53 @@
+/**
+ * One round trip for the requests of one microtask turn, for stores that are worth it.
+ *
+ * A request that comes alone is sent alone and waits for no timer. (`RequestResolver` waits for a turn of the event loop,
+ * and runs a batch in the context of its first caller: a span, a transaction, an interruption of one request would become
+ * that of all.)
+ */
+import { Effect, Exit } from "effect"
+import type { EffectStoreError } from "../errors.ts"
+
+interface Request<Item, Reply> {
+  readonly item: Item
+  readonly resume: (reply: Effect.Effect<ReadonlyArray<Reply>, EffectStoreError>) => void
+}
+
+/** More requests than this are several batches. */
+const largest = 500
+
+export class Batcher<Item, Reply> {
+  private readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Reply>, EffectStoreError>
+  private waiting: Array<Request<Item, Reply>> = []
+
+  constructor(send: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Reply>, EffectStoreError>) {
+    this.send = send
+  }
+
+  /** The reply to one item, as a batch of one. A request that is on its way cannot be taken back. */
+  ask(item: Item): Effect.Effect<ReadonlyArray<Reply>, EffectStoreError> {
+    return Effect.callback((resume) => {
+      if (this.waiting.push({ item, resume }) === 1) queueMicrotask(() => this.flush())
+    })
+  }
+
+  private flush(): void {
+    const { waiting } = this
+    this.waiting = []
+    for (let from = 0; from < waiting.length; from += largest) this.sendBatch(waiting.slice(from, from + largest))
+  }
+
+  private sendBatch(batch: ReadonlyArray<Request<Item, Reply>>): void {
+    const items = batch.map(({ item }) => item)
+    Effect.runFork(Effect.suspend(() => this.send(items))).addObserver((exit) => {
+      batch.forEach(({ resume }, i) =>
+        resume(
+          Exit.isSuccess(exit)
+            // a reply that is missing is an empty answer, which the asker refuses
+            ? Effect.succeed(Array.isArray(exit.value) ? exit.value.slice(i, i + 1) as ReadonlyArray<Reply> : [])
+            : exit
+        )
+      )
+    })
+  }
+}
