@@ -15,7 +15,7 @@ export interface MarkerOptions {
    * Adds an HMAC-SHA-256 to the marker, and makes `findMarker` ignore markers without a valid one, so that a stranger
    * cannot plant one. Keep it the same for as long as markers shall be found. An empty one is refused by throwing.
    */
-  readonly secret?: string | Redacted.Redacted<string> | undefined
+  readonly secret?: string | Redacted.Redacted | undefined
 }
 
 /**

@@ -306,7 +306,7 @@ for (
   Object.defineProperty(error.prototype, Symbol.for("nodejs.util.inspect.custom"), {
     configurable: true,
     value(this: Error) {
-      return this.cause === undefined ? this.stack : `${this.stack}\n  cause: ${String(this.cause)}`
+      return this.cause instanceof Error ? `${this.stack}\n  cause: ${this.cause.toString()}` : this.stack
     }
   })
 }

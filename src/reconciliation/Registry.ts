@@ -5,10 +5,12 @@
  */
 import { randomUUID } from "node:crypto"
 import { hostname } from "node:os"
-import type { Fiber } from "effect"
-import type { CompleteItem, ReleaseItem } from "../EffectRecord.ts"
+import type { Effect, Fiber } from "effect"
+import type { ClaimReply, ClaimRequest, CompleteItem, Fenced, ReleaseItem, RenewItem } from "../EffectRecord.ts"
+import type { EffectStoreError } from "../errors.ts"
 import type { IEffectStore } from "../store/IEffectStore.ts"
 import type { Application } from "./Application.ts"
+import { Batcher } from "./Batcher.ts"
 import type { Heartbeats } from "./heartbeat.ts"
 
 /** A result whose effect happened and whose record the store has not confirmed. */
@@ -33,6 +35,36 @@ export interface Unanswered {
   late: number | undefined
 }
 
+type Ask<Item, Reply> = (item: Item) => Effect.Effect<ReadonlyArray<Reply>, EffectStoreError>
+
+/** The store's operations for one item, as batches of one. */
+interface Requests {
+  readonly claim: Ask<ClaimRequest, ClaimReply>
+  readonly complete: Ask<CompleteItem, Fenced>
+  readonly release: Ask<ReleaseItem, Fenced>
+  readonly renew: Ask<RenewItem, Fenced>
+}
+
+const alone = (store: IEffectStore): Requests => ({
+  claim: (request) => store.claim([request]),
+  complete: (item) => store.complete([item]),
+  release: (item) => store.release([item]),
+  renew: (item) => store.renew([item])
+})
+
+const together = (store: IEffectStore): Requests => {
+  const claims = new Batcher(store.claim)
+  const completes = new Batcher(store.complete)
+  const releases = new Batcher(store.release)
+  const renewals = new Batcher(store.renew)
+  return {
+    claim: (request) => claims.ask(request),
+    complete: (item) => completes.ask(item),
+    release: (item) => releases.ask(item),
+    renew: (item) => renewals.ask(item)
+  }
+}
+
 // Claim ids must differ over all processes that share a store. Effect's `Random` may be seeded alike in two of them.
 const processId = randomUUID()
 let claims = 0
@@ -41,6 +73,7 @@ const mostUnanswered = 10_000
 
 export class Registry {
   readonly store: IEffectStore
+  readonly ask: Requests
   /** Names this process for people who find it in an error or in the ledger. */
   readonly owner = `${hostname()} pid ${process.pid}`
   readonly applications = new Map<string, Application>()
@@ -53,6 +86,7 @@ export class Registry {
 
   constructor(store: IEffectStore) {
     this.store = store
+    this.ask = store.batch ? together(store) : alone(store)
   }
 
   /** Keeps the newest: an outage must not fill the memory, and the older a claim is, the sooner its lease is over. */

@@ -69,7 +69,7 @@ interface Answered {
 
 const claimOnce = (registry: Registry, call: Call): Effect.Effect<Answered, EffectStoreError> =>
   Effect.withFiber((fiber) => {
-    const { key, store, tool } = call
+    const { key, tool } = call
     // taken now: a fiber that has ended has no context any more
     const { context } = fiber
     // A claim whose reply was lost may have been granted: the same id is answered with the same token.
@@ -119,7 +119,7 @@ const claimOnce = (registry: Registry, call: Call): Effect.Effect<Answered, Effe
       fiber,
       "claim",
       key,
-      () => store.claim([request]),
+      () => registry.ask.claim(request),
       call.settings.storeTimeout,
       isClaimReply,
       whenLate

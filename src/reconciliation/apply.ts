@@ -205,7 +205,7 @@ const ensureLease = (
   if (!application.lost && lease.sentAt + lease.duration - now >= lease.duration / 3) return Effect.void
   const item = { key: lease.key, token: lease.token, lease: lease.duration }
   return Effect.flatMap(
-    askStore("renew", lease.key, () => call.store.renew([item]), call.settings.storeTimeout, isFenced),
+    askStore("renew", lease.key, () => registryOf(call.store).ask.renew(item), call.settings.storeTimeout, isFenced),
     (reply) => {
       if (reply === "lost") {
         application.lost = true

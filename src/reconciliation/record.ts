@@ -46,7 +46,7 @@ export const record = (
     }
   }
   return Effect.withFiber((fiber) => {
-    const write = () => call.store.complete([item])
+    const write = () => registryOf(call.store).ask.complete(item)
     const asked = askStoreFrom(fiber, "record", item.key, write, call.settings.recordTimeout, isFenced)
     return Exit.isExit(asked) && Exit.isSuccess(asked)
       ? written.onSuccess(asked.value as Fenced)
@@ -107,7 +107,7 @@ export const keepWriting = (call: Call, unwritten: Unwritten): Effect.Effect<voi
 const write = (registry: Registry, unwritten: Unwritten, timeout: number) =>
   Effect.map(
     Effect.suspend(() =>
-      askStore("record", unwritten.item.key, () => registry.store.complete([unwritten.item]), timeout, isFenced)
+      askStore("record", unwritten.item.key, () => registry.ask.complete(unwritten.item), timeout, isFenced)
     ),
     () => registry.unwritten.delete(unwritten.item.key)
   )

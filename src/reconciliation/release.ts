@@ -9,7 +9,13 @@ import type { Call } from "./Call.ts"
 import { registryOf } from "./Registry.ts"
 
 const send = (call: Call, item: ReleaseItem): Effect.Effect<Fenced, EffectStoreError> =>
-  askStore("release", item.key, () => call.store.release([item]), call.settings.storeTimeout, isFenced)
+  askStore(
+    "release",
+    item.key,
+    () => registryOf(call.store).ask.release(item),
+    call.settings.storeTimeout,
+    isFenced
+  )
 
 /**
  * Releases the claim with its verdict. It cannot fail: what the store does not take now is sent again until the lease is

@@ -1,0 +1,95 @@
+import { assert, describe, it } from "@effect/vitest"
+import { applyOnce, EffectStore, EffectStoreError, type IEffectStore } from "chamvi-effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+
+/** A memory store that says it is worth batching, and notes the size of each request. */
+const batched = Effect.gen(function*() {
+  const store = Context.get(yield* Layer.build(EffectStore.layerMemory), EffectStore)
+  const requests: Array<string> = []
+  const noting = <Item, Reply>(
+    name: string,
+    operation: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Reply>, EffectStoreError>
+  ) =>
+  (items: ReadonlyArray<Item>) => {
+    requests.push(`${name} ${items.length}`)
+    return operation(items)
+  }
+  const noted: IEffectStore = {
+    ...store,
+    batch: true,
+    claim: noting("claim", store.claim),
+    complete: noting("complete", store.complete),
+    release: noting("release", store.release)
+  }
+  return { requests, store: noted }
+})
+
+const keys = (count: number) => Array.from({ length: count }, (_, i) => `k${i}`)
+
+describe("A store that is worth batching", () => {
+  it.effect("gets the calls of one turn in one request each way", () =>
+    Effect.gen(function*() {
+      const { requests, store } = yield* batched
+      const results = yield* Effect.forEach(keys(64), (key) => applyOnce({ key, execute: Effect.succeed }), {
+        concurrency: "unbounded"
+      }).pipe(Effect.provideService(EffectStore, store))
+      assert.deepStrictEqual(results, keys(64))
+      assert.deepStrictEqual(requests, ["claim 64", "complete 64"])
+    }).pipe(Effect.scoped))
+
+  it.effect("gets a call that comes alone as one plain request", () =>
+    Effect.gen(function*() {
+      const { requests, store } = yield* batched
+      const call = applyOnce({ key: "k", execute: Effect.succeed })
+      yield* Effect.andThen(call, call).pipe(Effect.provideService(EffectStore, store))
+      assert.deepStrictEqual(requests, ["claim 1", "complete 1", "claim 1"])
+    }).pipe(Effect.scoped))
+
+  it.effect("keeps no call waiting for another one's execute", () =>
+    Effect.gen(function*() {
+      const { store } = yield* batched
+      const gate = yield* Deferred.make<void>()
+      const call = (key: string, execute: Effect.Effect<string>) =>
+        applyOnce({ key, execute: () => execute }).pipe(
+          Effect.provideService(EffectStore, store),
+          Effect.forkChild({ startImmediately: true })
+        )
+      const slow = yield* call("slow", Effect.as(Deferred.await(gate), "slow"))
+      const fast = yield* call("fast", Effect.succeed("fast"))
+      assert.strictEqual(yield* Fiber.join(fast), "fast")
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual(yield* Fiber.join(slow), "slow")
+    }).pipe(Effect.scoped))
+
+  it.effect("fails all calls of a request that fails, and nothing runs", () =>
+    Effect.gen(function*() {
+      const { store } = yield* batched
+      let runs = 0
+      const down: IEffectStore = {
+        ...store,
+        claim: () => Effect.fail(new EffectStoreError({ operation: "claim", problem: "down" }))
+      }
+      const exits = yield* Effect.forEach(
+        keys(3),
+        (key) => Effect.exit(applyOnce({ key, execute: () => Effect.sync(() => ++runs) })),
+        { concurrency: "unbounded" }
+      ).pipe(Effect.provideService(EffectStore, down))
+      assert.isTrue(exits.every(Exit.isFailure))
+      assert.strictEqual(runs, 0)
+    }).pipe(Effect.scoped))
+
+  it.effect("takes an answer that is too short for a failure of those without a reply", () =>
+    Effect.gen(function*() {
+      const { store } = yield* batched
+      const short: IEffectStore = {
+        ...store,
+        claim: (requests) => Effect.map(store.claim(requests), (replies) => replies.slice(0, 1))
+      }
+      const exits = yield* Effect.forEach(
+        keys(2),
+        (key) => Effect.exit(applyOnce({ key, execute: Effect.succeed })),
+        { concurrency: "unbounded" }
+      ).pipe(Effect.provideService(EffectStore, short))
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false])
+    }).pipe(Effect.scoped))
+})
