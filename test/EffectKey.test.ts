@@ -187,9 +187,8 @@ describe("EffectKey", () => {
   it.effect("a blank key is a typed error and nothing runs", () =>
     Effect.gen(function*() {
       let applied = 0
-      const blanks = [
-        ..."\t\n\v\f\r \u0085\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u200b\u2060\u0000"
-      ]
+      const blanks = "\t\n\v\f\r \u0085\u00a0\u1680\u2000\u200a\u2028\u2029\u202f\u205f\u3000\ufeff\u200b\u2060\u0000"
+        .split("")
       for (
         const key of ["", "   ", ...blanks, blanks.join(""), undefined, null, 0, 1, true, [], ["k"], {}, 1n, () => "k"]
       ) {

@@ -41,30 +41,30 @@ describe("applyOnce", () => {
 
   it("asks for a schema where JSON cannot carry the result", () => {
     // @ts-expect-error a Date is not JSON
-    applyOnce({ key: "k", execute: () => Effect.succeed(new Date()) })
+    void applyOnce({ key: "k", execute: () => Effect.succeed(new Date()) })
     const dated = applyOnce({ key: "k", schema: Schema.Date, execute: () => Effect.succeed(new Date()) })
     expectTypeOf<Effect.Success<typeof dated>>().toEqualTypeOf<Date>()
   })
 
   it("takes as the remote's answer the result, undefined, or a resolution, and null only where it is a result", () => {
-    applyOnce({
+    void applyOnce({
       key: "k",
       execute: () => Effect.succeed({ id: 1 }),
       // @ts-expect-error a string is not the result
       alreadyApplied: () => Effect.succeed("yes")
     })
-    applyOnce({
+    void applyOnce({
       key: "k",
       execute: () => Effect.succeed({ id: 1 }),
       // @ts-expect-error null is not the result
       alreadyApplied: () => Effect.succeed(null)
     })
-    applyOnce({
+    void applyOnce({
       key: "k",
       execute: () => Effect.succeed(null as { id: number } | null),
       alreadyApplied: () => Effect.succeed(null)
     })
-    applyOnce({
+    void applyOnce({
       key: "k",
       execute: () => Effect.succeed({ id: 1 }),
       alreadyApplied: () => Effect.succeed<EffectResolution<{ id: number }> | undefined>(undefined)

@@ -150,10 +150,14 @@ const checkAllowed = (tool: string, allow: Allow): Effect.Effect<void, ToolNotAl
  */
 const applying = (application: Stoppable, execute: () => unknown): Effect.Effect<unknown, unknown> => {
   const settled = (promise: PromiseLike<unknown>) =>
-    Effect.uninterruptible(Effect.catch(
-      Effect.tryPromise({ try: () => promise, catch: (error) => error }),
-      (error) => application.signal.aborted ? Effect.interrupt : Effect.fail(error)
-    ))
+    Effect.uninterruptible(
+      Effect.callback<unknown, unknown>((resume) => {
+        promise.then(
+          (value) => resume(Effect.succeed(value)),
+          (error: unknown) => resume(application.signal.aborted ? Effect.interrupt : Effect.fail(error))
+        )
+      })
+    )
   return hookAnswer("execute", () => {
     const answer = execute()
     return Predicate.isPromiseLike(answer) ? settled(answer) : answer

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { defineEffectTool, EffectOutcomeUnknownError, EffectRecordError, EffectStore, ToolContext } from "chamvi-effect"
-import { Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { z } from "zod"
 import { call, settle, wrap } from "../support/wrapped.ts"
 
@@ -91,16 +91,16 @@ describe("An effect tool's", () => {
 
     it.effect("of a Promise that lands after the abort are recorded, since a Promise cannot be stopped", () =>
       Effect.gen(function*() {
-        let land: (value: string) => void = () => {}
+        const landing = Promise.withResolvers<string>()
+        const reached = yield* Deferred.make<void>()
         const signals: Array<AbortSignal> = []
         const tools = yield* wrap({
           js: yield* defineEffectTool({
             inputSchema: z.object({}),
             execute: ((_: unknown, { abortSignal }: { readonly abortSignal: AbortSignal }) => {
               signals.push(abortSignal)
-              return new Promise<string>((resolve) => {
-                land = resolve
-              })
+              Deferred.doneUnsafe(reached, Effect.void)
+              return landing.promise
             }) as never
           })
         })
@@ -109,10 +109,10 @@ describe("An effect tool's", () => {
           Effect.exit(settle(() => tools.js.execute({}, { ...call, abortSignal: controller.signal }))),
           { startImmediately: true }
         )
-        while (signals.length === 0) yield* Effect.yieldNow
+        yield* Deferred.await(reached)
         controller.abort()
         assert.isTrue(signals[0]!.aborted)
-        land("landed")
+        landing.resolve("landed")
         yield* Fiber.join(running)
         assert.strictEqual(yield* settle(() => tools.js.execute({}, call)), "landed" as never)
         assert.lengthOf(signals, 1)
@@ -120,17 +120,15 @@ describe("An effect tool's", () => {
 
     it.effect("of a Promise that rejects after the abort leave the key in doubt", () =>
       Effect.gen(function*() {
-        let fail: (error: unknown) => void = () => {}
-        let reached = false
+        const landing = Promise.withResolvers<string>()
+        const reached = yield* Deferred.make<void>()
         const tools = yield* wrap({
           js: yield* defineEffectTool({
             inputSchema: z.object({}),
             effectKey: () => "k",
             execute: (() => {
-              reached = true
-              return new Promise<string>((_, reject) => {
-                fail = reject
-              })
+              Deferred.doneUnsafe(reached, Effect.void)
+              return landing.promise
             }) as never
           })
         })
@@ -139,9 +137,9 @@ describe("An effect tool's", () => {
           Effect.exit(settle(() => tools.js.execute({}, { ...call, abortSignal: controller.signal }))),
           { startImmediately: true }
         )
-        while (!reached) yield* Effect.yieldNow
+        yield* Deferred.await(reached)
         controller.abort()
-        fail(new Error("aborted"))
+        landing.reject(new Error("aborted"))
         yield* Fiber.join(running)
         assert.strictEqual((yield* (yield* EffectStore).get("k"))?.doubt, "inDoubt")
       }).pipe(Effect.scoped, Effect.provide(layers)))

@@ -186,7 +186,7 @@ describe("wrapToolsForRun", () => {
       ["a Promise of false", () => Promise.resolve(false)],
       ["an Effect of false", () => Effect.succeed(false)],
       ["a rejected Promise", () => Promise.reject(new Error("down"))],
-      ["a failing Effect", () => Effect.fail(new Error("down"))],
+      ["a failing Effect", () => Effect.fail("down")],
       ["an exception", () => assert.fail("down")]
     ] as const
     for (const [name, allow] of answers) {

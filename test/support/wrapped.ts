@@ -14,4 +14,6 @@ export const wrap = <T extends Parameters<typeof wrapToolsForRun>[0]>(
 
 /** What the promise of a tool's `execute` came to. */
 export const settle = <A>(promise: () => PromiseLike<A>): Effect.Effect<A, unknown> =>
-  Effect.tryPromise({ try: promise, catch: (error) => error })
+  Effect.callback((resume) => {
+    promise().then((value) => resume(Effect.succeed(value)), (error: unknown) => resume(Effect.fail(error)))
+  })
