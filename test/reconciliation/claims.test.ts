@@ -242,7 +242,8 @@ describe("reconciliation", () => {
       ]] as const
       for (const [doubt, execute] of verdicts) {
         const base = yield* memory
-        let failures = 1
+        // the first try and the one that the background makes at once
+        let failures = 2
         const store: IEffectStore = {
           ...base,
           release: (items) => failures-- > 0 ? down("release") : base.release(items)

@@ -257,6 +257,19 @@ describe("reconciliation", () => {
       yield* assertIdle(store)
     }))
 
+  it.effect("a caller during an interruption does not take part in the failure that it ends with", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const hook = gated()
+      const execute = () => Effect.uninterruptible(Effect.andThen(hook.execute(), Effect.fail({ _tag: "No" })))
+      const first = yield* fork(call(store, { execute }))
+      const leaves = yield* fork(Fiber.interrupt(first))
+      const second = yield* fork(call(store, { execute: () => "second" }))
+      yield* hook.open()
+      assert.strictEqual(yield* Fiber.join(second), "second")
+      yield* Fiber.join(leaves)
+    }))
+
   it.effect("a caller that waits for an interrupted application's end leaves at once", () =>
     Effect.gen(function*() {
       const store = yield* memory

@@ -68,7 +68,7 @@ describe("EffectSettings", () => {
         call(store, { lease: forever, storeTimeout: forever, recordTimeout: forever, execute: hook.execute })
       )
       const waiter = yield* fork(call(anotherProcess(store), { waitFor: forever }))
-      yield* TestClock.adjust("1 day")
+      yield* TestClock.adjust("20 minutes")
       assert.isFalse(ended(holder) || ended(waiter))
       yield* hook.open("x")
       assert.deepStrictEqual([yield* Fiber.join(holder), yield* Fiber.join(waiter)], ["x", "x"])

@@ -196,7 +196,12 @@ describe("reconciliation", () => {
   it.effect("waking without a cause neither ends the wait nor shortens it", () =>
     Effect.gen(function*() {
       const base = yield* memory
-      const store: IEffectStore = { ...base, changes: () => Stream.tick(100) }
+      let claims = 0
+      const claim: IEffectStore["claim"] = (requests) => {
+        claims++
+        return base.claim(requests)
+      }
+      const store: IEffectStore = { ...base, claim, changes: () => Stream.tick(100) }
       const hook = gated()
       const holder = yield* fork(call(base, { execute: hook.execute }))
       const waiter = yield* fork(call(store, { waitFor: "20 seconds" }))
@@ -204,6 +209,8 @@ describe("reconciliation", () => {
       assert.isFalse(ended(waiter))
       yield* TestClock.adjust(1)
       yield* failsWith(Fiber.join(waiter), "EffectInProgressError")
+      // one for each time it was woken
+      assert.isAtMost(claims, 210)
       yield* hook.open()
       yield* Fiber.join(holder)
     }))
