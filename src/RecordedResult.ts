@@ -40,20 +40,24 @@ export const unavailable = (reason: string): string => JSON.stringify({ unavaila
  * @category encoding
  * @since 0.1.0
  */
-export const parse = (text: string): Option.Option<RecordedResult> =>
-  Option.flatMap(Option.liftThrowable(JSON.parse)(text), (parsed: unknown): Option.Option<RecordedResult> => {
-    // one member and no other: what more a newer version may say with another one must not be overlooked
-    const [member, ...others] = Predicate.isObject(parsed) ? Object.entries(parsed) : []
-    if (member === undefined || others.length > 0) return Option.none()
-    const [name, value] = member
-    return name === "value"
-      ? Option.some({ _tag: "Value", value })
-      : name === "undefined" && value === true
-      ? Option.some({ _tag: "Value", value: undefined })
-      : name === "unavailable" && typeof value === "string"
-      ? Option.some({ _tag: "Unavailable", reason: value })
-      : Option.none()
-  })
+export const parse = (text: string): Option.Option<RecordedResult> => Option.flatMap(fromText(text), read)
+
+const fromText = Option.liftThrowable((text: string): unknown => JSON.parse(text))
+
+const read = (parsed: unknown): Option.Option<RecordedResult> => {
+  if (!Predicate.isObject(parsed)) return Option.none()
+  // one member and no other: what more a newer version may say with another one must not be overlooked
+  const [name, ...others] = Object.keys(parsed)
+  if (name === undefined || others.length > 0) return Option.none()
+  const value = (parsed as { readonly [name: string]: unknown })[name]
+  return name === "value"
+    ? Option.some({ _tag: "Value", value })
+    : name === "undefined" && value === true
+    ? Option.some({ _tag: "Value", value: undefined })
+    : name === "unavailable" && typeof value === "string"
+    ? Option.some({ _tag: "Unavailable", reason: value })
+    : Option.none()
+}
 
 /**
  * Whether the text says that there is no result to give.
