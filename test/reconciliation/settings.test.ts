@@ -59,13 +59,13 @@ describe("EffectSettings", () => {
       }).pipe(Effect.provide(EffectSettings.layer({ lease: "20 seconds", whenInDoubt: "fail" })))
     }))
 
-  it.effect("durations without an end are allowed", () =>
+  it.effect("waits without an end are allowed", () =>
     Effect.gen(function*() {
       const store = yield* memory
       const hook = gated()
       const forever = "Infinity"
       const holder = yield* fork(
-        call(store, { lease: forever, storeTimeout: forever, recordTimeout: forever, execute: hook.execute })
+        call(store, { storeTimeout: forever, recordTimeout: forever, execute: hook.execute })
       )
       const waiter = yield* fork(call(anotherProcess(store), { waitFor: forever }))
       yield* TestClock.adjust("20 minutes")
