@@ -45,6 +45,6 @@ export const print = (title: string, rows: ReadonlyArray<Row>): void => {
       : `   ${(micros / base.micros).toFixed(2)}x of ${base.name} (${micros >= base.micros ? "+" : ""}${
         (micros - base.micros).toFixed(1)
       } us)`
-    console.log(`  ${name.padEnd(34)} ${micros.toFixed(1).padStart(9)} us${compared}`)
+    console.log(`  ${name.padEnd(40)} ${micros.toFixed(1).padStart(9)} us${compared}`)
   }
 }

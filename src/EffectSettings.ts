@@ -3,7 +3,8 @@
  *
  * @since 0.1.0
  */
-import { Context, Duration, Effect, Layer } from "effect"
+import { Context, Duration, Effect, Layer, Option } from "effect"
+import { abbreviate } from "./internal/abbreviate.ts"
 
 /**
  * What to do with a key in doubt that nothing can check: apply again, with a warning, or fail until someone resolves it.
@@ -70,6 +71,49 @@ const defaults: Settings = {
   largestResult: 1_048_576
 }
 
+const durations = ["lease", "waitFor", "storeTimeout", "recordTimeout", "settle"] as const
+
+// Effect reads NaN as no time at all
+const isDuration = (given: Duration.Input): boolean =>
+  !Number.isNaN(given) && Option.exists(Duration.fromInput(given), (duration) => Duration.toMillis(duration) >= 0)
+
+const choices = { whenInDoubt: ["execute", "fail"], onInputChange: ["replay", "fail"] } as const
+
+/**
+ * Throws a `TypeError` that names the option, for values that only JavaScript, a cast or a configuration lets through. A
+ * choice that is none must not pass for the riskier one.
+ *
+ * @category validation
+ * @since 0.1.0
+ */
+export const checkOptions = (
+  owner: string,
+  options: SettingsOptions & { readonly settle?: Duration.Input | undefined }
+): void => {
+  const refuse = (name: string, wanted: string, given: unknown): never => {
+    throw new TypeError(
+      `The option ${name} of ${owner} is ${
+        abbreviate(typeof given === "string" ? `"${given}"` : String(given))
+      }; give ${wanted}.`
+    )
+  }
+  for (const [name, allowed] of Object.entries(choices)) {
+    const given: unknown = options[name as keyof typeof choices]
+    if (given !== undefined && !(allowed as ReadonlyArray<unknown>).includes(given)) {
+      refuse(name, allowed.map((choice) => `"${choice}"`).join(" or "), given)
+    }
+  }
+  for (const name of durations) {
+    const given = options[name]
+    if (given !== undefined && !isDuration(given))
+      refuse(name, `a duration such as "30 seconds", or milliseconds`, given)
+  }
+  const { largestResult, lease } = options
+  if (lease !== undefined && !Number.isFinite(Duration.toMillis(lease))) refuse("lease", "a duration that ends", lease)
+  if (largestResult !== undefined && !(largestResult > 0))
+    refuse("largestResult", "a number of bytes above 0", largestResult)
+}
+
 const millis = (input: Duration.Input | undefined, otherwise: number): number =>
   input === undefined ? otherwise : Duration.toMillis(input)
 
@@ -116,6 +160,9 @@ export const EffectSettings = {
   /** Changes the settings given, and keeps the others. */
   layer: (options: SettingsOptions): Layer.Layer<never> =>
     Layer.effectContext(
-      Effect.map(Current, (settings) => Context.make(Current, override(settings, options)) as Context.Context<never>)
+      Effect.map(Current, (settings) => {
+        checkOptions("EffectSettings.layer", options)
+        return Context.make(Current, override(settings, options)) as Context.Context<never>
+      })
     )
 } as const

@@ -21,7 +21,7 @@ import type {
   Tool
 } from "./ai/toolTypes.ts"
 import type { EffectResolution } from "./EffectResolution.ts"
-import type { OnInputChange, WhenInDoubt } from "./EffectSettings.ts"
+import { checkOptions, type OnInputChange, type WhenInDoubt } from "./EffectSettings.ts"
 import { ToolContext } from "./ToolContext.ts"
 
 export { isEffectTool } from "./ai/effectToolDefinition.ts"
@@ -219,6 +219,7 @@ const makeEffectTool = (options: RawOptions, context: Context.Context<never>): o
   if (typeof options.execute !== "function") {
     throw new TypeError("defineEffectTool needs an execute: without one there is no effect to apply. Use tool instead.")
   }
+  checkOptions("defineEffectTool", options)
   const captured = capture(context, ToolContext)
   const codecs = toolCodecs(options, captured)
   checkReserved(codecs.context.sdkSchema)

@@ -7,7 +7,7 @@ import { Context, Duration, Effect, Result, type Schema, type Scope } from "effe
 import type { IsJson } from "./internal/jsonForm.ts"
 import { checkKey, fingerprint } from "./EffectKey.ts"
 import type { EffectResolution } from "./EffectResolution.ts"
-import { EffectSettings, override, type SettingsOptions } from "./EffectSettings.ts"
+import { checkOptions, EffectSettings, override, type SettingsOptions } from "./EffectSettings.ts"
 import { noFlags } from "./EffectEvent.ts"
 import { EffectStore } from "./EffectStore.ts"
 import type { EffectToolError } from "./errors.ts"
@@ -59,7 +59,10 @@ export interface ApplyOnceOptions<A, E, R, AE, AR> extends SettingsOptions {
  * @category models
  * @since 0.1.0
  */
-export type ApplyOnceSchema<A> = [IsJson<A>] extends [true] ? { readonly schema?: Schema.Codec<A, unknown> | undefined }
+export type ApplyOnceSchema<A> = [A] extends [never]
+  // before the result is inferred: what is asked for here would end the inference
+  ? { readonly schema?: Schema.Constraint | undefined }
+  : [IsJson<A>] extends [true] ? { readonly schema?: Schema.Codec<A, unknown> | undefined }
   : { readonly schema: Schema.Codec<A, unknown> }
 
 /**
@@ -111,6 +114,7 @@ export const applyOnce = <A = never, E = never, R = never, AE = never, AR = neve
   const { alreadyApplied, execute, input, key, schema, settle, tool = "applyOnce" } = options
   const codec = schema === undefined ? jsonCodec : schemaCodec(schema)
   return Effect.withFiber((fiber) => {
+    checkOptions(`applyOnce for tool "${tool}"`, options)
     const context = fiber.context as Context.Context<never>
     const runId = options.runId ?? Context.getOrUndefined(context, ToolContext)?.run.runId ?? ""
     const report: Report = { key: "", tool, runId, outcome: undefined, flags: noFlags }

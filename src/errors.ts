@@ -33,7 +33,7 @@ export class EffectKeyError extends Schema.TaggedError<EffectKeyError>(id("Effec
     }). Nothing was executed. ${
       this.path === "key"
         ? "Give a key that is not blank and says what the effect is about."
-        : "Make the input JSON, or give the tool an effectKey that returns a non-blank string."
+        : "Make the input JSON, or give the tool an effectKey that returns a non-blank string (applyOnce: leave the input out)."
     }`
   }
 }
@@ -198,7 +198,7 @@ export class EffectResultUnavailableError
       + `not available: ${
         oneLine(this.reason)
       }. It is not applied again. Return something that the tool's outputSchema (or JSON) `
-      + `can carry, or give the tool an alreadyApplied that finds the result.`
+      + `can carry, within largestResult, or give the tool an alreadyApplied that finds the result.`
   }
 }
 

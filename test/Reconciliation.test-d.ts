@@ -46,6 +46,23 @@ describe("applyOnce", () => {
     expectTypeOf<Effect.Success<typeof dated>>().toEqualTypeOf<Date>()
   })
 
+  it("infers the result through a schema when execute takes the key", () => {
+    class Receipt extends Schema.Class<Receipt>("Receipt")({ id: Schema.Int }) {}
+    const make = (key: string) => Effect.succeed(new Receipt({ id: key.length }))
+    const charged = applyOnce({ key: "k", schema: Receipt, execute: (key) => make(key) })
+    expectTypeOf<Effect.Success<typeof charged>>().toEqualTypeOf<Receipt>()
+    const counted = applyOnce({
+      key: "k",
+      execute: (key) => Effect.succeed({ n: key.length }),
+      schema: Schema.Struct({ n: Schema.Int })
+    })
+    expectTypeOf<Effect.Success<typeof counted>>().toEqualTypeOf<{ n: number }>()
+    // @ts-expect-error a Date is not JSON
+    void applyOnce({ key: "k", execute: (key) => Effect.succeed(new Date(key)) })
+    // @ts-expect-error the schema of another result
+    void applyOnce({ key: "k", schema: Schema.Struct({ m: Schema.Int }), execute: (key) => Effect.succeed({ n: key }) })
+  })
+
   it("takes as the remote's answer the result, undefined, or a resolution, and null only where it is a result", () => {
     void applyOnce({
       key: "k",

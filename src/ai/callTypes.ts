@@ -39,7 +39,9 @@ type Apart =
 export type BaseOptions<Sdk> = Omit<Sdk, Apart> & { readonly [K in Apart]?: unknown }
 
 /** Rejects misspelt options: an inferred `O` has no excess property check of its own. */
-export type NoUnknownOptions<O, Sdk> = { readonly [K in Exclude<keyof O, keyof Sdk | Apart>]: never }
+export type NoUnknownOptions<O, Sdk> = {
+  readonly [K in Exclude<keyof O, keyof Sdk | Apart>]: { readonly "is not an option of this call": never }
+}
 
 /** The tools that were passed, as they were inferred; for a conditional expression, each of them. */
 type ToolsOf<O> = O extends { readonly tools?: infer T } ? T : never

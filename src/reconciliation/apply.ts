@@ -216,7 +216,11 @@ const ensureLease = (
       return monotonicMillis(clock) - now <= lease.duration * 2 / 3
         ? Effect.void
         : Effect.fail(
-          new EffectStoreError({ operation: "renew", key: call.key, problem: "it is too slow for the lease" })
+          new EffectStoreError({
+            operation: "renew",
+            key: call.key,
+            problem: `it is too slow for a lease of ${lease.duration} ms`
+          })
         )
     }
   )

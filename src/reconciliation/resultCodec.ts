@@ -24,14 +24,21 @@ const toText = (value: unknown): Effect.Effect<string | undefined, string> => {
 /** Results that are JSON already. */
 export const jsonCodec: ResultCodec = { encode: toText, decode: Effect.succeed }
 
+// compiling a schema costs more than many calls
+const codecs = new WeakMap<Schema.Constraint, ResultCodec>()
+
 /** Results that an Effect Schema carries, in its JSON form. */
 export const schemaCodec = (schema: Schema.Constraint): ResultCodec => {
-  const codec = Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, unknown>
-  const encode = Schema.encodeUnknownEffect(codec)
-  return {
+  const known = codecs.get(schema)
+  if (known !== undefined) return known
+  const json = Schema.toCodecJson(schema) as unknown as Schema.Codec<unknown, unknown>
+  const encode = Schema.encodeUnknownEffect(json)
+  const codec: ResultCodec = {
     encode: (result) => Effect.flatMap(Effect.mapError(encode(result), (error) => error.message), toText),
-    decode: Schema.decodeUnknownEffect(codec)
+    decode: Schema.decodeUnknownEffect(json)
   }
+  codecs.set(schema, codec)
+  return codec
 }
 
 /**
