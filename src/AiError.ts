@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { RetryError } from "ai"
+import { RetryError, TypeValidationError } from "ai"
 import { Data, Predicate } from "effect"
 import { abbreviate } from "./internal/abbreviate.ts"
 
@@ -186,7 +186,16 @@ const reasonOf = (error: unknown): AiErrorReason => {
 
 const messageOf = (reason: AiErrorReason, error: unknown): string => {
   if (reason === "Timeout") return "The call did not finish within its timeout."
-  if (talkative.has(reason)) return `${reason}: the value did not have the expected form (see cause).`
+  if (talkative.has(reason)) return `${reason}: the value${placeOf(error)} did not have the expected form (see cause).`
   const text = error instanceof Error ? error.message : typeof error === "string" ? error : ""
   return text === "" ? `The call failed (${reason}).` : `${reason}: ${abbreviate(text, 1000)}`
+}
+
+/** Which value it was: the name of a tool, say, which the SDK keeps beside the value. */
+const placeOf = (error: unknown): string => {
+  if (!TypeValidationError.isInstance(error) || error.context === undefined) return ""
+  const { entityName, field } = error.context
+  return [field === undefined ? "" : ` of ${field}`, entityName === undefined ? "" : ` (${entityName})`]
+    .map((part) => abbreviate(part))
+    .join("")
 }

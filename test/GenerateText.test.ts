@@ -178,6 +178,7 @@ describe("generateText", () => {
         })
       )
       assert.strictEqual(error.reason, "TypeValidationError")
+      assert.match(error.message, /\(strict\)/)
       assert.deepStrictEqual(log, ["interrupted"])
     }).pipe(Effect.provide(Ai.layer)))
 
