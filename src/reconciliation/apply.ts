@@ -125,7 +125,8 @@ const holding = (
         fingerprint: outcome === "reconciled" ? claimed.earlier?.fingerprint ?? call.fingerprint : call.fingerprint
       }
       const recorded = record(application, call, item, () => heartbeats.delete(lease))
-      return outcome === "executed" && RecordedResult.isUnavailable(text) && call.alreadyApplied !== undefined
+      // the record may be another's, after a lost claim
+      return outcome === "executed" && call.alreadyApplied !== undefined
         ? Effect.flatMap(
           recorded,
           (applied) =>

@@ -242,6 +242,23 @@ describe("reconciliation", () => {
       }
     }))
 
+  it.effect("alreadyApplied supplies what the record of a lost claim's winner has not", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      let applied = false
+      // while it is executed, a person takes the key away and resolves it without a result
+      const execute = () =>
+        Effect.gen(function*() {
+          applied = true
+          yield* TestClock.adjust("31 seconds")
+          yield* store.resolve("k", EffectResolution.applied())
+          return "mine"
+        })
+      const renew: IEffectStore["renew"] = () => Effect.never
+      const options = { execute, alreadyApplied: () => applied ? "found" : undefined }
+      assert.strictEqual(yield* call({ ...store, renew }, options), "found")
+    }))
+
   it.effect("a replay asks alreadyApplied for an unavailable result, and never runs execute", () =>
     Effect.gen(function*() {
       const hook = counting(10n)
