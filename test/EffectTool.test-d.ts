@@ -1,3 +1,5 @@
+import { jsonSchema } from "ai"
+import { z } from "zod"
 import { Context, Effect, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import { EffectResolution } from "../src/EffectResolution.ts"
@@ -163,6 +165,26 @@ describe("defineEffectTool", () => {
       execute: () => Effect.void,
       // @ts-expect-error no such answer
       whenInDoubt: "maybe"
+    })
+  })
+
+  it("takes a result that is not JSON with an Effect Schema only", () => {
+    void defineEffectTool({
+      inputSchema: Schema.Struct({}),
+      // @ts-expect-error Zod has no encoder
+      outputSchema: z.object({ at: z.date() }),
+      execute: () => Effect.succeed({ at: new Date(0) })
+    })
+    void defineEffectTool({
+      inputSchema: Schema.Struct({}),
+      // @ts-expect-error a JSON Schema has no encoder
+      outputSchema: jsonSchema<{ at: Date }>({ type: "object" }),
+      execute: () => Effect.succeed({ at: new Date(0) })
+    })
+    void defineEffectTool({
+      inputSchema: Schema.Struct({}),
+      outputSchema: z.object({ n: z.number() }),
+      execute: () => Effect.succeed({ n: 1 })
     })
   })
 })

@@ -118,6 +118,26 @@ describe("tool", () => {
     })
   })
 
+  it("takes a result that is not JSON with an Effect Schema only", () => {
+    void tool({
+      inputSchema: Schema.Struct({}),
+      // @ts-expect-error Zod has no encoder
+      outputSchema: z.object({ at: z.date() }),
+      execute: () => Effect.succeed({ at: new Date(0) })
+    })
+    void tool({
+      inputSchema: Schema.Struct({}),
+      // @ts-expect-error a JSON Schema has no encoder
+      outputSchema: jsonSchema<{ at: Date }>({ type: "object" }),
+      execute: () => Effect.succeed({ at: new Date(0) })
+    })
+    void tool({
+      inputSchema: Schema.Struct({}),
+      outputSchema: z.object({ n: z.number() }),
+      execute: () => Effect.succeed({ n: 1 })
+    })
+  })
+
   it("takes results that JSON carries: interfaces, optional fields, unions, arrays, brands, void, recursion", () => {
     interface Tree {
       readonly name: string

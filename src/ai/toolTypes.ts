@@ -40,10 +40,12 @@ export type HeldContext<CS> = Absent<CS> extends true ? Record<string, unknown>
 /** A schema whose values are results of the tool. It gives the result's type where `execute` cannot be looked into. */
 export type SchemaFor<O> = { readonly Type: O } | FlexibleSchema<O>
 
-/** Asks for an `outputSchema` where JSON cannot carry the result. */
+/** Asks for an Effect Schema as `outputSchema` where JSON cannot carry the result: other libraries' have no encoder. */
 export type JsonOrSchema<O, OS> = Absent<OS> extends true
   ? IsJson<O> extends true ? unknown : { readonly outputSchema: SchemaFor<NoInfer<O>> }
-  : unknown
+  : OS extends Schema.Constraint ? unknown
+  : IsJson<O> extends true ? unknown
+  : { readonly outputSchema: { readonly "only an Effect Schema carries what is not JSON": never } }
 
 /** The services of hooks, without the Scope that each call has of its own. */
 export type HookServices<R, S, OS, CS> = Exclude<
