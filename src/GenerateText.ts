@@ -94,7 +94,6 @@ export const generateText = <
     & O
     & ai.Prompt
     & {
-      readonly model?: ai.LanguageModel
       readonly tools?: TOOLS
       readonly runtimeContext?: RC
       readonly output?: OUT

@@ -1,7 +1,8 @@
-import { isStepCount, Output, type ToolSet } from "ai"
+import { isStepCount, type LanguageModel, Output, type Tool, type ToolSet } from "ai"
 import { Context, Effect, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import { z } from "zod"
+import type { CallServices } from "../src/ai/callTypes.ts"
 import type { Ai } from "../src/Ai.ts"
 import type { AiError } from "../src/AiError.ts"
 import type { EffectStore } from "../src/EffectStore.ts"
@@ -57,6 +58,55 @@ describe("generateText", () => {
     expectTypeOf<Same<Services<typeof maybe>, Ai | EffectStore | ToolContext>>().toEqualTypeOf<true>()
     const loose = generateText({ model, prompt: "hi", tools: {} as ToolSet })
     expectTypeOf<Same<Services<typeof loose>, Ai>>().toEqualTypeOf<true>()
+  })
+
+  it("needs them too where a tool is an effect tool only perhaps", () => {
+    const either = generateText({ model, prompt: "hi", tools: { a: Math.random() > 2 ? comment : weather } })
+    expectTypeOf<Same<Services<typeof either>, Ai | EffectStore | ToolContext>>().toEqualTypeOf<true>()
+    const optional = {} as { weather: typeof weather; comment?: typeof comment }
+    type Optional = CallServices<{ tools: typeof optional }>
+    expectTypeOf<Same<Optional, EffectStore | ToolContext>>().toEqualTypeOf<true>()
+    const record = generateText({ model, prompt: "hi", tools: {} as Record<string, typeof comment | Tool> })
+    expectTypeOf<Same<Services<typeof record>, Ai | EffectStore | ToolContext>>().toEqualTypeOf<true>()
+    const plain = generateText({ model, prompt: "hi", tools: {} as Record<string, typeof weather | Tool> })
+    expectTypeOf<Same<Services<typeof plain>, Ai>>().toEqualTypeOf<true>()
+  })
+
+  it("accepts a model of the SDK's own type", () => {
+    const languageModel = model as LanguageModel
+    const byPrompt = generateText({ model: languageModel, prompt: "hi" })
+    expectTypeOf<Same<Services<typeof byPrompt>, Ai>>().toEqualTypeOf<true>()
+    const byMessages = generateText({ model: languageModel, messages: [{ role: "user", content: "hi" }] })
+    expectTypeOf<Same<Services<typeof byMessages>, Ai>>().toEqualTypeOf<true>()
+    const withTools = generateText({ model: languageModel, prompt: "hi", tools: { weather } })
+    expectTypeOf<Same<Services<typeof withTools>, Ai>>().toEqualTypeOf<true>()
+    expectTypeOf<Success<typeof withTools>["toolCalls"][number]["toolName"]>().toExtend<string>()
+    const withEffectTool = generateText({ model: languageModel, prompt: "hi", tools: { weather, comment } })
+    expectTypeOf<Same<Services<typeof withEffectTool>, Ai | EffectStore | ToolContext>>().toEqualTypeOf<true>()
+    const withOutput = generateText({
+      model: languageModel,
+      prompt: "hi",
+      output: Output.object({ schema: z.object({ n: z.number() }) }),
+      runtimeContext: { tenant: 1 },
+      prepareStep: ({ runtimeContext }) => {
+        expectTypeOf(runtimeContext).toEqualTypeOf<{ tenant: number }>()
+        return { model: languageModel }
+      }
+    })
+    expectTypeOf<Success<typeof withOutput>["output"]>().toEqualTypeOf<{ n: number }>()
+    // @ts-expect-error misspelt
+    void generateText({ model: languageModel, prompt: "hi", temprature: 1 })
+  })
+
+  it("accepts no model, and nothing that is no model", () => {
+    void generateText({ prompt: "hi" })
+    void generateText({ model: "a/model-of-my-own" as string, prompt: "hi" })
+    // @ts-expect-error not a model
+    void generateText({ model: 1, prompt: "hi" })
+    // @ts-expect-error undefined is not a model
+    void generateText({ model: undefined, prompt: "hi" })
+    // @ts-expect-error perhaps not a model
+    void generateText({ model: model as LanguageModel | undefined, prompt: "hi" })
   })
 
   it("types the results of tools in their JSON form", () => {

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { generateText, OutputInterface, ToolSet } from "ai"
+import type { generateText, LanguageModel, OutputInterface, ToolSet } from "ai"
 import type { EffectStore } from "../EffectStore.ts"
 import type { ToolContext } from "../ToolContext.ts"
 import type { EffectToolBrand } from "./toolTypes.ts"
@@ -35,8 +35,13 @@ type Apart =
 /**
  * The options that are inferred together as `O`. The others are named too: a call that has only those would share no
  * property with the constraint, and TypeScript would then drop what it has inferred.
+ *
+ * The model is checked here and nowhere else: intersected with the `O` of a call whose model is any `LanguageModel`, that
+ * type, a union of many ids, would make a union too complex for TypeScript.
  */
-export type BaseOptions<Sdk> = Omit<Sdk, Apart> & { readonly [K in Apart]?: unknown }
+export type BaseOptions<Sdk> = Omit<Sdk, Apart> & { readonly [K in Exclude<Apart, "model">]?: unknown } & {
+  readonly model?: LanguageModel
+}
 
 /** Rejects misspelt options: an inferred `O` has no excess property check of its own. */
 export type NoUnknownOptions<O, Sdk> = {
@@ -46,8 +51,8 @@ export type NoUnknownOptions<O, Sdk> = {
 /** The tools that were passed, as they were inferred; for a conditional expression, each of them. */
 type ToolsOf<O> = O extends { readonly tools?: infer T } ? T : never
 
-type HasEffectTool<T> = T extends object
-  ? true extends { [K in keyof T]: T[K] extends EffectToolBrand ? true : false }[keyof T] ? true : false
+// of a tool that is perhaps an effect tool, the part that is one counts
+type HasEffectTool<T> = T extends object ? [Extract<T[keyof T], EffectToolBrand>] extends [never] ? false : true
   : false
 
 /** What a call needs for its effect tools. */
