@@ -19,7 +19,7 @@
 import { Context, Effect, Layer } from "effect"
 import type { IEffectStore } from "./store/IEffectStore.ts"
 import { makeMemory } from "./store/memory.ts"
-import { retain } from "./store/lifetime.ts"
+import { own } from "./store/lifetime.ts"
 
 export type { IEffectStore, ListFilter, PruneOptions } from "./store/IEffectStore.ts"
 
@@ -52,10 +52,10 @@ export class EffectStore extends Context.Service<EffectStore, IEffectStore>()("c
   static readonly layerMemory: Layer.Layer<EffectStore> = Layer.suspend(() => EffectStore.layerOf(makeMemory))
 
   /**
-   * The layer of a store that `make` builds. When it closes, records that could not be written yet get one last, bounded
-   * try.
+   * The layer of a store that `make` builds. When it closes, what is under way is stopped and waited for, and records and
+   * releases that could not be written yet get one last, bounded try.
    */
   static layerOf<E, R>(make: Effect.Effect<IEffectStore, E, R>) {
-    return Layer.effect(EffectStore, Effect.tap(make, retain))
+    return Layer.effect(EffectStore, Effect.tap(make, own))
   }
 }

@@ -129,7 +129,7 @@ export const applyOnce = <A = never, E = never, R = never, AE = never, AR = neve
         runId,
         fingerprint: print.success,
         alreadyApplied: alreadyApplied && (() => hookAnswer("alreadyApplied", () => alreadyApplied(key))),
-        execute: () => hookAnswer("execute", () => execute(key)),
+        execute: (application) => hookAnswer("execute", () => execute(key), application),
         encode: codec.encode,
         settle: settle === undefined ? undefined : Duration.toMillis(settle),
         settings: override(fiber.getRef(EffectSettings.Current), options)

@@ -12,6 +12,7 @@ import type { Dialect } from "./sql/dialect.ts"
 import * as Executor from "./sql/executor.ts"
 import { makeStore } from "./sql/makeStore.ts"
 import { migrate } from "./sql/migrate.ts"
+import { own } from "./store/lifetime.ts"
 import { sqliteDialect } from "./sql/sqliteDialect.ts"
 
 /**
@@ -58,7 +59,9 @@ const make = Effect.fnUntraced(function*(
   const statements = dialect.statements(options.now)
   const interval = Duration.toMillis(options.pollInterval ?? 100)
   const changes = yield* Changes.make(executor, statements, interval, undefined)
-  return makeStore(executor, statements, changes)
+  const store = makeStore(executor, statements, changes)
+  yield* own(store)
+  return store
 })
 
 /**

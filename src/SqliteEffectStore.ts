@@ -11,6 +11,7 @@ import { EffectStoreError } from "./errors.ts"
 import * as Changes from "./sql/changes.ts"
 import { makeStore } from "./sql/makeStore.ts"
 import { migrate } from "./sql/migrate.ts"
+import { own } from "./store/lifetime.ts"
 import { sqliteDialect } from "./sql/sqliteDialect.ts"
 import * as Database from "./sqlite/database.ts"
 import * as Executor from "./sqlite/executor.ts"
@@ -75,7 +76,9 @@ const make = Effect.fnUntraced(function*(
   const statements = sqliteDialect.statements(options.now)
   const interval = Duration.toMillis(options.pollInterval ?? 100)
   const changes = yield* Changes.make(executor, statements, interval, processes)
-  return makeStore(executor, statements, changes, processes)
+  const store = makeStore(executor, statements, changes, processes)
+  yield* own(store)
+  return store
 })
 
 /**

@@ -2,13 +2,13 @@
  * One call of an effect tool, from the JSON that the AI SDK passes in to the JSON that it gets back.
  */
 import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
-import { Cause, Duration, Effect, Predicate, Result } from "effect"
+import { Cause, Duration, Effect, Result } from "effect"
 import { checkKey, defaultKey, fingerprint } from "../EffectKey.ts"
 import { noFlags } from "../EffectEvent.ts"
 import { EffectSettings, override, type SettingsOptions } from "../EffectSettings.ts"
 import { type EffectKeyError, EffectRecordError, ToolNotAllowedError } from "../errors.ts"
 import { chain } from "../internal/chain.ts"
-import { hookAnswer } from "../internal/promiseBridge.ts"
+import { hookAnswer, type Stoppable } from "../internal/promiseBridge.ts"
 import type { Call, Report } from "../reconciliation/Call.ts"
 import { reconcile, reporting } from "../reconciliation/reconcile.ts"
 import { jsonCodec, readJson } from "../reconciliation/resultCodec.ts"
@@ -86,7 +86,9 @@ export const reconciledCall = (tool: BoundTool) => {
         fingerprint: print,
         alreadyApplied: alreadyApplied
           && (() => hookAnswer("alreadyApplied", () => alreadyApplied(key, input, seen.context))),
-        execute: (application) => applying(application, () => execute(input, withSignal(seen, key, application))),
+        execute: (application) =>
+          hookAnswer("execute", () => execute(input, withSignal(seen, key, application)), application),
+
         encode,
         settle,
         settings: settings === undefined ? current : override(current, settings)
@@ -142,33 +144,8 @@ const checkAllowed = (tool: string, allow: Allow): Effect.Effect<void, ToolNotAl
         : Effect.fail(new ToolNotAllowedError({ tool, cause: Cause.squash(cause) }))
   })
 
-/**
- * Runs `execute` with the signal of the application: one caller's abort must not stop what others wait for.
- *
- * A Promise cannot be interrupted, and its effect may still come. So the key is held until the Promise settles: the signal
- * tells it to hurry, its value counts, and a rejection after that says nothing about the effect.
- */
-const applying = (application: Stoppable, execute: () => unknown): Effect.Effect<unknown, unknown> => {
-  const settled = (promise: PromiseLike<unknown>) =>
-    Effect.uninterruptible(
-      Effect.callback<unknown, unknown>((resume) => {
-        promise.then(
-          (value) => resume(Effect.succeed(value)),
-          (error: unknown) => resume(application.signal.aborted ? Effect.interrupt : Effect.fail(error))
-        )
-      })
-    )
-  return hookAnswer("execute", () => {
-    const answer = execute()
-    return Predicate.isPromiseLike(answer) ? settled(answer) : answer
-  })
-}
-
-interface Stoppable {
-  readonly signal: AbortSignal
-}
-
-// A getter, since an AbortController costs more than most calls need.
+// The signal of the application: one caller's abort must not stop what others wait for. A getter, since an
+// AbortController costs more than most calls need.
 const withSignal = (seen: Seen, effectKey: string, application: Stoppable): object => ({
   ...seen,
   effectKey,

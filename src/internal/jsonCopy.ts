@@ -48,11 +48,12 @@ class Refusal {
   }
 }
 
-const textOf = (thrown: unknown): string => {
+/** A text of anything, also of what refuses to be one. */
+export const textOf = (thrown: unknown): string => {
   try {
     return String(thrown)
   } catch {
-    return "it throws a value that has no text"
+    return "a value that has no text"
   }
 }
 

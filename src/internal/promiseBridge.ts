@@ -100,9 +100,24 @@ const attempt = async <A>(make: () => PromiseLike<A>): Promise<A> => make()
  * has returned is not lost any more.
  *
  * What the Effect of a hook needs is not visible here: run it with the services that its types asked for.
+ *
+ * A Promise cannot be interrupted, and what it does may still come. With `stop`, whoever waits for one waits until it has
+ * settled: the signal tells it to hurry, its value counts, and a rejection after the signal says nothing about what it did.
  */
-export const hookAnswer = (hook: string, evaluate: () => unknown): Effect.Effect<unknown, unknown> =>
-  Effect.flatMap(Effect.interruptible(Effect.suspend(() => evaluated(evaluate))), (value) => settle(hook, value))
+export const hookAnswer = (
+  hook: string,
+  evaluate: () => unknown,
+  stop?: Stoppable
+): Effect.Effect<unknown, unknown> =>
+  Effect.flatMap(
+    Effect.interruptible(Effect.suspend(() => evaluated(evaluate))),
+    (value) => settle(hook, value, stop)
+  )
+
+/** What can be asked to stop. */
+export interface Stoppable {
+  readonly signal: AbortSignal
+}
 
 const evaluated = (evaluate: () => unknown): Effect.Effect<unknown, unknown> => {
   try {
@@ -113,27 +128,77 @@ const evaluated = (evaluate: () => unknown): Effect.Effect<unknown, unknown> => 
   }
 }
 
-const settle = (hook: string, answer: unknown): Effect.Effect<unknown, unknown> => {
-  if (!Predicate.isObjectOrArray(answer) && typeof answer !== "function") return Effect.succeed(answer)
-  // a tagged error is an Effect too; as the value of a success it is data
-  if (Effect.isEffect(answer) && !(answer instanceof Error)) return Effect.die(nested(hook))
-  if (Stream.isStream(answer)) {
-    return Effect.andThen(Effect.logWarning(unflagged(hook)), lastOf(answer as unknown as Stream.Stream<unknown>))
+type Kind = "value" | "effect" | "stream" | "iterable" | "promise"
+
+/** A value that cannot be looked at (a revoked Proxy, a throwing getter) is a value, and no reason to run a hook again. */
+const kindOf = (answer: unknown): Kind => {
+  if (!Predicate.isObjectOrArray(answer) && typeof answer !== "function") return "value"
+  try {
+    // a tagged error is an Effect too; as the value of a success it is data
+    if (Effect.isEffect(answer)) return answer instanceof Error ? "value" : "effect"
+    if (Stream.isStream(answer)) return "stream"
+    return isAsyncIterable(answer) ? "iterable" : Predicate.isPromiseLike(answer) ? "promise" : "value"
+  } catch {
+    return "value"
   }
-  if (isAsyncIterable(answer)) return lastOf(Stream.fromAsyncIterable(answer, (error) => error))
-  if (Predicate.isPromiseLike(answer)) {
-    return Effect.flatMap(
-      Effect.interruptible(Effect.tryPromise({ try: () => answer, catch: (error) => error })),
-      (value) => settle(hook, value)
-    )
+}
+
+const settle = (hook: string, answer: unknown, stop: Stoppable | undefined): Effect.Effect<unknown, unknown> => {
+  switch (kindOf(answer)) {
+    case "value":
+      return Effect.succeed(answer)
+    case "effect":
+      return Effect.die(nested(hook))
+    case "stream":
+      return Effect.andThen(
+        Effect.logWarning(unflagged(hook)),
+        lastOf(answer as unknown as Stream.Stream<unknown>)
+      )
+    case "iterable": {
+      const iterable = answer as AsyncIterable<unknown>
+      return stop === undefined
+        ? lastOf(Stream.fromAsyncIterable(iterable, (error) => error))
+        : lastHeld(iterable, stop)
+    }
+    case "promise": {
+      const promise = answer as PromiseLike<unknown>
+      const settled = stop === undefined
+        ? Effect.interruptible(Effect.tryPromise({ try: () => promise, catch: (error) => error }))
+        : untilSettled(() => promise, stop)
+      return Effect.flatMap(settled, (value) => settle(hook, value, stop))
+    }
   }
-  return Effect.succeed(answer)
 }
 
 const lastOf = (stream: Stream.Stream<unknown, unknown>): Effect.Effect<unknown, unknown> =>
   Effect.map(Effect.interruptible(Stream.runLast(stream)), Option.getOrUndefined)
 
-const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+const untilSettled = <A>(make: () => PromiseLike<A>, stop: Stoppable): Effect.Effect<A, unknown> =>
+  Effect.uninterruptible(
+    Effect.callback((resume) => {
+      attempt(make).then(
+        (value) => resume(Effect.succeed(value)),
+        (error: unknown) => resume(stop.signal.aborted ? Effect.interrupt : Effect.fail(error))
+      )
+    })
+  )
+
+/** The last value of an iterable that is asked to stop between two values only. */
+const lastHeld = (iterable: AsyncIterable<unknown>, stop: Stoppable): Effect.Effect<unknown, unknown> =>
+  Effect.suspend(() => {
+    const iterator = iterable[Symbol.asyncIterator]()
+    const end = untilSettled(async () => iterator.return?.(), stop)
+    const pull = (last: unknown): Effect.Effect<unknown, unknown> =>
+      Effect.flatMap(untilSettled(() => iterator.next(), stop), (next) =>
+        next.done === true
+          ? Effect.succeed(last)
+          : stop.signal.aborted
+          ? Effect.andThen(Effect.ignore(end), Effect.interrupt)
+          : pull(next.value))
+    return pull(undefined)
+  })
+
+const isAsyncIterable = (value: object): value is AsyncIterable<unknown> =>
   Predicate.hasProperty(value, Symbol.asyncIterator) && Predicate.isFunction(value[Symbol.asyncIterator])
 
 const nested = (hook: string) =>

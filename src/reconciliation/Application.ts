@@ -1,7 +1,8 @@
 /**
  * One attempt in this process to settle a key: from its claim to its record or release, for all callers that share it.
  */
-import { type Cause, Context, Effect } from "effect"
+import { type Cause, Context, Effect, type Fiber } from "effect"
+import { AsyncLocalStorage } from "node:async_hooks"
 import { type Flags, noFlags } from "../EffectEvent.ts"
 import type { Applied } from "./Call.ts"
 
@@ -125,6 +126,18 @@ export class Application {
 export const Enclosing = Context.Reference<ReadonlyArray<Application>>("chamvi-effect/reconciliation/Enclosing", {
   defaultValue: () => []
 })
+
+/**
+ * The same, for code between Promises: no fiber runs there, and an `execute` that reaches its own key over one would wait
+ * for itself.
+ */
+export const across = new AsyncLocalStorage<ReadonlyArray<Application>>()
+
+/** The applications in which the fiber runs, by its context, or by where its call came from. */
+export const enclosingOf = (fiber: Fiber.Fiber<unknown, unknown>): ReadonlyArray<Application> => {
+  const enclosing = fiber.getRef(Enclosing)
+  return enclosing.length > 0 ? enclosing : across.getStore() ?? enclosing
+}
 
 /**
  * The circle that waiting for `target` from inside `enclosing` would close, as its keys, or `undefined`.

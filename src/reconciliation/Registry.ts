@@ -83,6 +83,8 @@ export class Registry {
   /** Releases that the store has not confirmed, by key. */
   readonly unreleased = new Map<string, ReleaseItem>()
   readonly heartbeats = new WeakMap<object, Heartbeats>()
+  /** Whether the store's own scope is being closed. */
+  closing = false
 
   constructor(store: IEffectStore) {
     this.store = store

@@ -9,6 +9,7 @@ import type { Claimed, Recorded, Verdict } from "../EffectRecord.ts"
 import { EffectResolution } from "../EffectResolution.ts"
 import { EffectInDoubtError, EffectInputChangedError, EffectOutcomeUnknownError, EffectStoreError } from "../errors.ts"
 import { chain } from "../internal/chain.ts"
+import { textOf as safeTextOf } from "../internal/jsonCopy.ts"
 import * as RecordedResult from "../RecordedResult.ts"
 import { acquire } from "./acquire.ts"
 import type { Application, Ending } from "./Application.ts"
@@ -16,6 +17,7 @@ import { askStore, isFenced, monotonicMillis } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
 import { type Heartbeats, heartbeatsOf, type Lease } from "./heartbeat.ts"
 import { runHook } from "./hook.ts"
+import { warn } from "./log.ts"
 import { record } from "./record.ts"
 import { registryOf } from "./Registry.ts"
 import { release } from "./release.ts"
@@ -24,8 +26,13 @@ import { askRemote, checkRemote, tooLarge } from "./remoteCheck.ts"
 /**
  * Runs the application to its end; `endingOf` says what its exit means to those who wait.
  */
-export const apply = (application: Application, call: Call): Effect.Effect<Applied, unknown> =>
-  chain(acquire(application, call), ({ reply, sentAt }) =>
+export const apply = (application: Application, call: Call): Effect.Effect<Applied, unknown> => {
+  const unwritten = registryOf(call.store).unwritten.get(call.key)
+  if (unwritten !== undefined) {
+    const { fingerprint, outcome, result } = unwritten.item
+    return replay(application, call, { _tag: "Recorded", tool: unwritten.tool, result, outcome, fingerprint })
+  }
+  return chain(acquire(application, call), ({ reply, sentAt }) =>
     reply._tag === "Recorded"
       ? replay(application, call, reply)
       : Effect.withFiber((fiber) => {
@@ -37,6 +44,7 @@ export const apply = (application: Application, call: Call): Effect.Effect<Appli
           duration: call.settings.lease,
           sentAt,
           dueAt: sentAt + call.settings.lease / 3,
+          recording: false,
           onLost: () => {
             application.flag({ claimLost: true })
             application.stop("lost")
@@ -47,6 +55,7 @@ export const apply = (application: Application, call: Call): Effect.Effect<Appli
         heartbeats.add(lease, fiber)
         return holding(application, call, reply, lease, heartbeats, clock)
       }))
+}
 
 export const endingOf = (application: Application, exit: Exit.Exit<Applied, unknown>): Ending =>
   Exit.isSuccess(exit)
@@ -117,6 +126,7 @@ const holding = (
       return Effect.andThen(released, Effect.failCause(cause))
     },
     onSuccess: ({ outcome, text }) => {
+      lease.recording = true
       const item = {
         key: call.key,
         token: claimed.token,
@@ -188,7 +198,7 @@ const followPolicy = (
   }
   application.flag({ executedInDoubt: true })
   return Effect.andThen(
-    Effect.logWarning(
+    warn(
       `Effect key "${call.key}" (tool "${call.tool}") is in doubt and is applied again, since whenInDoubt is "execute".`
     ),
     execution
@@ -236,7 +246,9 @@ const execute = (application: Application, call: Call, known: Knowledge): Effect
   return Effect.matchCauseEffect(hook, {
     onSuccess: (result) => textOf(call, result),
     onFailure: (cause) => {
-      if (known.verdict === "inDoubt" && before !== "inDoubt" && saysNothingApplied(cause)) known.verdict = "tried"
+      // A failure after the application was asked to stop may be our own abort, coming back as an error.
+      const itsOwnWord = !application.stopped && saysNothingApplied(cause)
+      if (before !== "inDoubt" && known.verdict === "inDoubt" && itsOwnWord) known.verdict = "tried"
       return Effect.failCause(cause)
     }
   })
@@ -261,7 +273,7 @@ const textOf = (call: Call, result: unknown): Effect.Effect<Decided> => {
       return { text: large ? RecordedResult.unavailable(tooLarge(call)) : text, outcome: "executed" }
     },
     onFailure: (cause): Decided => ({
-      text: RecordedResult.unavailable(`it cannot be recorded: ${String(Cause.squash(cause))}`),
+      text: RecordedResult.unavailable(`it cannot be recorded: ${safeTextOf(Cause.squash(cause))}`),
       outcome: "executed"
     })
   })

@@ -44,6 +44,23 @@ export const askStore = <A>(
 ): Effect.Effect<A, EffectStoreError> =>
   Effect.withFiber((fiber) => askStoreFrom(fiber, operation, key, ask, timeout, isReply))
 
+/**
+ * Waits for `effect`, for at most `timeout` milliseconds; then it goes on by itself.
+ */
+export const within = (effect: Effect.Effect<void>, timeout: number): Effect.Effect<void> =>
+  Effect.withFiber((fiber) =>
+    Effect.callback((resume) => {
+      const work = Effect.runForkWith(fiber.context)(effect)
+      const timer = Effect.runFork(fiber.getRef(Clock.Clock).sleep(Duration.millis(timeout)))
+      const done = (): void => {
+        timer.interruptUnsafe()
+        resume(Effect.void)
+      }
+      work.addObserver(done)
+      timer.addObserver(done)
+    })
+  )
+
 const waitFor = <A>(
   operation: string,
   key: string,

@@ -19,6 +19,8 @@ export interface Lease {
   sentAt: number
   /** When to renew it next. */
   dueAt: number
+  /** Whether the result is being recorded: what the store does not renew then is recorded already, or will be refused. */
+  recording: boolean
   readonly onLost: () => void
 }
 
@@ -88,7 +90,7 @@ export class Heartbeats {
       lease.sentAt = sentAt
     } else if (reply === "lost") {
       this.delete(lease)
-      lease.onLost()
+      if (!lease.recording) lease.onLost()
     } else {
       // sooner than the next beat: two thirds of the lease are left for it
       lease.dueAt = Math.min(lease.dueAt, sentAt + Math.max(1, lease.duration / 9))

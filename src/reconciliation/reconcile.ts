@@ -4,11 +4,13 @@
 import { Cause, Effect, Exit, type Fiber, Predicate } from "effect"
 import { noFlags, type Outcome } from "../EffectEvent.ts"
 import * as Event from "../EffectEvent.ts"
-import { EffectInputChangedError, EffectKeyConflictError, EffectReentrantError } from "../errors.ts"
+import { EffectInputChangedError, EffectKeyConflictError, EffectReentrantError, EffectStoreError } from "../errors.ts"
 import { forkGently } from "../internal/gentleInterrupt.ts"
-import { Application, circleOf, Enclosing } from "./Application.ts"
+import * as RecordedResult from "../RecordedResult.ts"
+import { across, Application, circleOf, enclosingOf } from "./Application.ts"
 import { apply, endingOf } from "./apply.ts"
 import type { Applied, Call, Report } from "./Call.ts"
+import { bindToStore } from "./closing.ts"
 import { keepWriting } from "./record.ts"
 import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
 
@@ -33,12 +35,16 @@ const enter = (
   resume: Resume
 ): Effect.Effect<void> | void => {
   const registry = registryOf(call.store)
-  const enclosing = fiber.getRef(Enclosing)
+  if (registry.closing) return resume(Effect.fail(storeClosed(call)))
+  const enclosing = enclosingOf(fiber)
   const present = registry.applications.get(call.key)
   if (present === undefined) {
     const unwritten = registry.unwritten.get(call.key)
-    return unwritten === undefined
-      ? share(call, report, enclosing, start(call, registry, fiber), false, resume)
+    // a result that is missing may be supplied by the remote, which is an application's work
+    const missing = unwritten !== undefined && call.alreadyApplied !== undefined
+      && RecordedResult.isUnavailable(unwritten.item.result)
+    return unwritten === undefined || missing
+      ? share(call, report, enclosing, start(call, registry, fiber, enclosing), false, resume)
       : resume(recall(call, report, unwritten))
   }
   // What a stopping application does is not for us, but it may leave a record, or nothing that a call could differ from.
@@ -53,10 +59,23 @@ const enter = (
   return share(call, report, enclosing, present, true, resume)
 }
 
-const start = (call: Call, registry: Registry, fiber: Fiber.Fiber<unknown, unknown>): Application => {
+const storeClosed = ({ key }: Call) =>
+  new EffectStoreError({ operation: "claim", key, problem: "its layer is being closed", permanent: true })
+
+const start = (
+  call: Call,
+  registry: Registry,
+  fiber: Fiber.Fiber<unknown, unknown>,
+  enclosing: ReadonlyArray<Application>
+): Application => {
+  bindToStore(registry, call.settings.recordTimeout)
   const application = new Application(call.key, call.tool, call.fingerprint)
   registry.applications.set(call.key, application)
-  const { fiber: running, interrupt } = forkGently(fiber.context)(apply(application, call))
+  // also for what a hook does in Promises, where no fiber tells in which application it is
+  const { fiber: running, interrupt } = across.run(
+    [...enclosing, application],
+    () => forkGently(fiber.context)(apply(application, call))
+  )
   application.interrupt = interrupt
   running.addObserver((exit) => {
     registry.applications.delete(call.key)

@@ -3,13 +3,11 @@
  */
 import { type Cause, Duration, Effect, Exit, Predicate, Schedule } from "effect"
 import type { CompleteItem, Fenced } from "../EffectRecord.ts"
-import { atEndOfUse } from "../store/lifetime.ts"
 import type { Application } from "./Application.ts"
 import { askStore, askStoreFrom, isFenced } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
+import { complain, warn } from "./log.ts"
 import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
-
-const withFlush = new WeakSet<Registry>()
 
 /**
  * Records the result and answers what the ledger holds then.
@@ -33,10 +31,7 @@ export const record = (
       if (reply === "ok") return Effect.succeed(mine)
       application.flag({ claimLost: true })
       return Effect.andThen(
-        Effect.logWarning(
-          `The claim of effect key "${item.key}" was taken over while its effect was applied; it may have been applied `
-            + `once more. Raise the lease if tool "${call.tool}" is slow.`
-        ),
+        warn(takenOver(item.key, call.tool)),
         recordOfTheOther(call, mine)
       )
     },
@@ -75,13 +70,9 @@ const writeInBackground = (call: Call, item: CompleteItem, cause: Cause.Cause<un
   const registry = registryOf(call.store)
   const unwritten: Unwritten = { item, tool: call.tool, writer: undefined, done }
   registry.unwritten.set(item.key, unwritten)
-  if (!withFlush.has(registry)) {
-    withFlush.add(registry)
-    atEndOfUse(call.store, flush(registry, call.settings.recordTimeout))
-  }
   return Effect.andThen(
     keepWriting(call, unwritten),
-    Effect.logWarning(
+    warn(
       `The effect of key "${item.key}" (tool "${call.tool}") was applied, but its record could not be written yet. `
         + `It is retried in the background; until then only this process knows of it.`,
       cause
@@ -105,12 +96,19 @@ export const keepWriting = (call: Call, unwritten: Unwritten): Effect.Effect<voi
   })
 
 const write = (registry: Registry, unwritten: Unwritten, timeout: number) =>
-  Effect.map(
+  Effect.flatMap(
     Effect.suspend(() =>
       askStore("record", unwritten.item.key, () => registry.ask.complete(unwritten.item), timeout, isFenced)
     ),
-    () => registry.unwritten.delete(unwritten.item.key)
+    (reply) => {
+      registry.unwritten.delete(unwritten.item.key)
+      return reply === "ok" ? Effect.void : warn(takenOver(unwritten.item.key, unwritten.tool))
+    }
   )
+
+const takenOver = (key: string, tool: string): string =>
+  `The claim of effect key "${key}" was taken over while its effect was applied; it may have been applied once more. Raise `
+  + `the lease if tool "${tool}" is slow.`
 
 const writing = Schedule.jittered(
   Schedule.modifyDelay(
@@ -123,14 +121,14 @@ const writing = Schedule.jittered(
  * One last try for each, when the store falls out of use. What still could not be written stays in memory, without a
  * fiber and without care for its claim, in case the store is used again.
  */
-const flush = (registry: Registry, timeout: number): Effect.Effect<void> =>
+export const flush = (registry: Registry, timeout: number): Effect.Effect<void> =>
   Effect.suspend(() =>
     Effect.forEach(Array.from(registry.unwritten.values()), (unwritten) => {
       unwritten.writer?.interruptUnsafe()
       unwritten.writer = undefined
       return Effect.ensuring(
         Effect.catchCause(write(registry, unwritten, timeout), (cause) =>
-          Effect.logError(
+          complain(
             `The record of effect key "${unwritten.item.key}" was never written. Its claim is left to expire: the next `
               + `call in another process asks alreadyApplied, or finds the key in doubt.`,
             cause

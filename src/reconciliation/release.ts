@@ -6,7 +6,8 @@ import type { Fenced, ReleaseItem } from "../EffectRecord.ts"
 import type { EffectStoreError } from "../errors.ts"
 import { askStore, isFenced } from "./bounded.ts"
 import type { Call } from "./Call.ts"
-import { registryOf } from "./Registry.ts"
+import { warn } from "./log.ts"
+import { type Registry, registryOf } from "./Registry.ts"
 
 const send = (call: Call, item: ReleaseItem): Effect.Effect<Fenced, EffectStoreError> =>
   askStore(
@@ -41,11 +42,21 @@ const sendLater = (call: Call, item: ReleaseItem, error: EffectStoreError): Effe
     Effect.runForkWith(fiber.context)(
       Effect.andThen(Effect.ignore(Effect.retry(again, untilTheLeaseIsOver)), forget)
     )
-    return Effect.logWarning(
+    return warn(
       `The claim of effect key "${item.key}" could not be released yet; other processes wait for its lease to end.`,
       error
     )
   })
+
+/** One last try for each release that is still due. */
+export const flushReleases = (registry: Registry, timeout: number): Effect.Effect<void> =>
+  Effect.suspend(() =>
+    Effect.forEach(Array.from(registry.unreleased.values()), (item) => {
+      registry.unreleased.delete(item.key)
+      const release = () => registry.ask.release(item)
+      return Effect.ignoreCause(askStore("release", item.key, release, timeout, isFenced))
+    }, { concurrency: "unbounded", discard: true })
+  )
 
 /**
  * Sends a release that is still due before the key is claimed again: its verdict is the truth about the attempt, and a

@@ -1,15 +1,16 @@
 /**
  * How long a store is in use in this process.
  *
- * A store is a plain record of functions without a scope of its own. Whoever uses one for a while (its layer, a set of
- * wrapped tools) retains it; when the last of them closes, what was registered for the end runs.
+ * A store is a plain record of functions without a scope of its own. Who makes one owns it; who uses one for a while (a set
+ * of wrapped tools) retains it. What was registered runs when the last user is gone, and when the owner's scope closes.
  */
 import { Effect, type Scope } from "effect"
 import type { IEffectStore } from "./IEffectStore.ts"
 
 interface Lifetime {
   users: number
-  readonly atEnd: Set<Effect.Effect<void>>
+  readonly atEndOfUse: Set<Effect.Effect<void>>
+  readonly atClose: Set<Effect.Effect<void>>
 }
 
 const lifetimes = new WeakMap<IEffectStore, Lifetime>()
@@ -17,11 +18,14 @@ const lifetimes = new WeakMap<IEffectStore, Lifetime>()
 const lifetimeOf = (store: IEffectStore): Lifetime => {
   let lifetime = lifetimes.get(store)
   if (lifetime === undefined) {
-    lifetime = { users: 0, atEnd: new Set() }
+    lifetime = { users: 0, atEndOfUse: new Set(), atClose: new Set() }
     lifetimes.set(store, lifetime)
   }
   return lifetime
 }
+
+const runAll = (effects: ReadonlySet<Effect.Effect<void>>): Effect.Effect<void> =>
+  Effect.forEach(effects, (effect) => effect, { concurrency: "unbounded", discard: true })
 
 /** Keeps the store in use until the scope closes. */
 export const retain = (store: IEffectStore): Effect.Effect<void, never, Scope.Scope> =>
@@ -31,13 +35,19 @@ export const retain = (store: IEffectStore): Effect.Effect<void, never, Scope.Sc
       lifetime.users++
       return lifetime
     }),
-    (lifetime) =>
-      --lifetime.users === 0
-        ? Effect.forEach(lifetime.atEnd, (end) => end, { concurrency: "unbounded", discard: true })
-        : Effect.void
+    (lifetime) => --lifetime.users === 0 ? runAll(lifetime.atEndOfUse) : Effect.void
   ))
 
-/** Runs `effect` whenever the store falls out of use. */
+/** Binds the store's life to the scope: it is in use until then, and closed after. */
+export const own = (store: IEffectStore): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.andThen(retain(store), Effect.addFinalizer(() => Effect.suspend(() => runAll(lifetimeOf(store).atClose))))
+
+/** Runs `effect` whenever the last user of the store is gone. */
 export const atEndOfUse = (store: IEffectStore, effect: Effect.Effect<void>): void => {
-  lifetimeOf(store).atEnd.add(effect)
+  lifetimeOf(store).atEndOfUse.add(effect)
+}
+
+/** Runs `effect` when the scope of the store's maker closes, before the store does. */
+export const atClose = (store: IEffectStore, effect: Effect.Effect<void>): void => {
+  lifetimeOf(store).atClose.add(effect)
 }

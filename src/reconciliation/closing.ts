@@ -1,0 +1,42 @@
+/**
+ * The end of a store in this process: nothing of ours may stay held, and what could not be written gets a last try.
+ */
+import { Effect } from "effect"
+import { atClose, atEndOfUse } from "../store/lifetime.ts"
+import { within } from "./bounded.ts"
+import { flush } from "./record.ts"
+import type { Registry } from "./Registry.ts"
+import { flushReleases } from "./release.ts"
+
+const bound = new WeakSet<Registry>()
+
+/**
+ * Binds what this process knows of the store to the store's life, once. `timeout` bounds each last try, in milliseconds.
+ */
+export const bindToStore = (registry: Registry, timeout: number): void => {
+  if (bound.has(registry)) return
+  bound.add(registry)
+  atEndOfUse(registry.store, flush(registry, timeout))
+  atClose(registry.store, close(registry, timeout))
+}
+
+/**
+ * Stops the applications and waits for them, as long as the store can still take what they have to say.
+ */
+const close = (registry: Registry, timeout: number): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    // callers who are thrown out must not start anew
+    registry.closing = true
+    const running = Array.from(registry.applications.values())
+    running.forEach((application) => application.stop("cancelled"))
+    const ended = Effect.forEach(running, (application) => application.ended, {
+      concurrency: "unbounded",
+      discard: true
+    })
+    return Effect.ensuring(
+      Effect.andThen(within(ended, timeout), flushReleases(registry, timeout)),
+      Effect.sync(() => {
+        registry.closing = false
+      })
+    )
+  })
