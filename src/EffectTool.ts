@@ -126,6 +126,10 @@ export interface EffectToolOptions<
  *
  * **Gotchas**
  *
+ * An interrupt of the last caller interrupts `execute` where it is interruptible. Let it reach the request
+ * (`Effect.tryPromise((signal) => ...)`), or mark the request `Effect.uninterruptible`: one that is left behind may land after
+ * a remote check has truly said "no".
+ *
  * Handed to plain `ai` as it is, the tool fails its calls: wrap the tools with `wrapToolsForRun` first.
  *
  * `alreadyApplied` with literal results: an arrow without parameters that answers a plain literal is read as `string`; give

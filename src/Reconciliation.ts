@@ -82,6 +82,9 @@ export type ApplyOnceSchema<A> = [A] extends [never]
  *
  * **Gotchas**
  *
+ * Let an interrupt of `execute` reach its request (`Effect.tryPromise((signal) => ...)`), or mark the request
+ * `Effect.uninterruptible`: one that is left behind may land after a remote check has truly said "no".
+ *
  * The first result is what later calls return, for another `input` too, unless `onInputChange` is `"fail"`.
  *
  * **Example** (A charge that a retry does not repeat)

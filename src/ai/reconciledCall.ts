@@ -6,7 +6,7 @@ import { Cause, Duration, Effect, Result } from "effect"
 import { checkKey, defaultKey, fingerprint } from "../EffectKey.ts"
 import { noFlags } from "../EffectEvent.ts"
 import { EffectSettings, override, type SettingsOptions } from "../EffectSettings.ts"
-import { type EffectKeyError, EffectRecordError, ToolNotAllowedError } from "../errors.ts"
+import { EffectKeyError, EffectRecordError, ToolNotAllowedError } from "../errors.ts"
 import { chain } from "../internal/chain.ts"
 import { hookAnswer, type Stoppable } from "../internal/promiseBridge.ts"
 import type { Call, Report } from "../reconciliation/Call.ts"
@@ -65,7 +65,9 @@ export const reconciledCall = (tool: BoundTool) => {
     ? () => Effect.succeed(shared)
     : (own: unknown) => Effect.map(codecs.context.decode(own), (own) => hookContext(ctx, own))
   const keyOf = (input: unknown, seen: Seen, print: Result.Result<string, EffectKeyError>) =>
-    effectKey === undefined
+    !name.isWellFormed()
+      ? Effect.fail(new EffectKeyError({ tool: name, path: "tool", problem: "the tool's name holds a lone surrogate" }))
+      : effectKey === undefined
       ? Result.isSuccess(print)
         ? Effect.succeed(defaultKey(ctx.run.runId, name, print.success))
         : Effect.fail(print.failure)

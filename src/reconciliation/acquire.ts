@@ -2,7 +2,7 @@
  * Steps 4 and 5 of a reconciliation: claiming the key, and waiting for another process that holds it.
  */
 import { Clock, Duration, Effect, Exit, Latch, Predicate, Random, Stream } from "effect"
-import type { Claimed, ClaimReply, Held, Recorded } from "../EffectRecord.ts"
+import type { Claimed, ClaimReply, Doubt, Held, Recorded } from "../EffectRecord.ts"
 import { EffectInProgressError, EffectKeyConflictError, EffectRecordError, type EffectStoreError } from "../errors.ts"
 import { chain } from "../internal/chain.ts"
 import type { Application } from "./Application.ts"
@@ -56,11 +56,25 @@ const settled = (
 
 const unreadable = ({ key, tool }: Call, problem: string) => new EffectRecordError({ key, tool, problem })
 
-const tags: ReadonlyArray<unknown> = ["Claimed", "Recorded", "Held", "Unreadable"] satisfies ReadonlyArray<
-  ClaimReply["_tag"]
->
+const doubts: ReadonlyArray<unknown> = ["none", "tried", "inDoubt"] satisfies ReadonlyArray<Doubt>
 
-const isClaimReply = (answer: unknown): boolean => Predicate.hasProperty(answer, "_tag") && tags.includes(answer._tag)
+/** A store's author may err: what says less than it must is no grant, and no reason to wait. */
+const isClaimReply = (answer: unknown): boolean => {
+  if (!Predicate.isObject(answer)) return false
+  const reply = answer as { readonly [field in "_tag" | "doubt" | "remaining" | "token" | "tool"]?: unknown }
+  switch (reply._tag) {
+    case "Claimed":
+      return typeof reply.token === "number" && doubts.includes(reply.doubt)
+    case "Recorded":
+      return typeof reply.tool === "string"
+    case "Held":
+      return typeof reply.tool === "string" && typeof reply.remaining === "number" && !Number.isNaN(reply.remaining)
+    case "Unreadable":
+      return true
+    default:
+      return false
+  }
+}
 
 interface Answered {
   readonly reply: ClaimReply

@@ -1,0 +1,30 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { ClaimReply, IEffectStore } from "chamvi-effect"
+import { Effect } from "effect"
+import { call, counting, memory } from "./support.ts"
+
+const replies: ReadonlyArray<readonly [string, unknown]> = [
+  ["a grant without a token", { _tag: "Claimed", doubt: "none", attempt: 1, takenOver: false }],
+  ["a grant without a doubt", { _tag: "Claimed", token: 1, attempt: 1, takenOver: false }],
+  ["a grant with a doubt that is none", { _tag: "Claimed", token: 1, doubt: "maybe", attempt: 1, takenOver: false }],
+  ["a record without a tool", { _tag: "Recorded", result: `{"value":1}`, outcome: "executed", fingerprint: "" }],
+  ["a holder without a tool", { _tag: "Held", owner: "x", remaining: 5 }],
+  ["a holder whose time left is no number", { _tag: "Held", tool: "t", owner: "x", remaining: Number.NaN }],
+  ["a tag that is none", { _tag: "Granted", token: 1 }],
+  ["nothing", undefined],
+  ["a text", "Claimed"]
+]
+
+describe("A claim's reply that says less than it must", () => {
+  for (const [name, reply] of replies) {
+    it.effect(`(${name}) is EffectStoreError, and nothing is executed`, () =>
+      Effect.gen(function*() {
+        const claim: IEffectStore["claim"] = () => Effect.succeed([reply as ClaimReply])
+        const store = { ...(yield* memory), claim }
+        const hook = counting("x")
+        const error = yield* Effect.flip(call(store, { execute: hook.execute, whenInDoubt: "fail" }))
+        assert.strictEqual((error as { readonly _tag: string })._tag, "EffectStoreError")
+        assert.strictEqual(hook.runs, 0)
+      }))
+  }
+})
