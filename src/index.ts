@@ -1,4 +1,5 @@
 export { Ai, type AiDefaults } from "./Ai.ts"
+export type { CallServices } from "./ai/callTypes.ts"
 export { AiError, type AiErrorReason } from "./AiError.ts"
 export { EffectEvent, type Flags as EffectFlags, type Outcome as EffectOutcome } from "./EffectEvent.ts"
 export { checkKey, defaultKey, fingerprint, idempotencyKey } from "./EffectKey.ts"

@@ -103,6 +103,7 @@ describe("A hook that is asked to stop", () => {
 
   const promises: ReadonlyArray<readonly [string, (make: () => Promise<string>) => unknown]> = [
     ["a Promise", (make) => make()],
+    // a mistake that JavaScript makes: @effect-diagnostics-next-line lazyPromiseInEffectSync:off
     ["an Effect of a Promise", (make) => Effect.sync(make)],
     ["an async iterable", async function*(make) {
       yield await make()
