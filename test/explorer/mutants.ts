@@ -66,8 +66,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     trouble: ["slow", "interrupt"],
     program: [{
       file: "apply.ts",
-      text:
-        `if (known.verdict === "inDoubt" && before !== "inDoubt" && saysNothingApplied(cause)) known.verdict = "tried"`,
+      text: `if (before !== "inDoubt" && known.verdict === "inDoubt" && itsOwnWord) known.verdict = "tried"`,
       by: `if (Cause.hasInterrupts(cause)) known.verdict = "clean"`
     }]
   },
@@ -165,7 +164,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
   "a heartbeat that does not stop the work of a lost claim": {
     kind: "checked",
     faults: 1,
-    program: [{ file: "heartbeat.ts", text: "      lease.onLost()\n", by: "" }]
+    program: [{ file: "heartbeat.ts", text: "      if (!lease.recording) lease.onLost()\n", by: "" }]
   },
   ...faults
 }
