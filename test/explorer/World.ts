@@ -295,16 +295,16 @@ export class World {
       complete: batch("complete", wakes(ledger.complete)),
       release: batch("release", wakes(ledger.release)),
       renew: (items) => {
-        let lost = false
+        let lost: number | undefined
         const renewed = () =>
           items.map((item) => {
             const reply = ledger.renew(item, this.now)
             if (reply === "ok") process.leaseUntil = Math.max(process.leaseUntil, this.now + item.lease)
-            else lost = item.token === process.token
+            else lost = item.token
             return reply
           })
         return this.request(process, "renew", renewed, false, () => {
-          process.toldLost ||= lost
+          process.toldLost ||= lost === process.token
         })
       },
       get: () => this.request(process, "get", () => ledger.row(), false),

@@ -71,7 +71,8 @@ export const calmDown = (world: World): string | undefined => {
     if (wrong !== undefined) return wrong
   }
   if (world.remote.applications.length === 0) return `the effect of ${key} was never applied`
-  if (before > 0 && world.remote.applications.length > before && world.scenario.kind.checks) {
+  const { checks, lag } = world.scenario.kind
+  if (before > 0 && world.remote.applications.length > before && checks && lag === 0) {
     return "a caller in the end applied the effect once more"
   }
   return atTheEnd(world)

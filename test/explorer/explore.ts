@@ -26,8 +26,8 @@ export interface Coverage {
 export interface Limits {
   readonly faults: number
   readonly trouble?: ReadonlySet<Trouble> | undefined
-  readonly mostSchedules?: number | undefined
-  readonly progress?: ((coverage: Coverage) => void) | undefined
+  /** Called now and then; answers whether to go on. */
+  readonly progress?: ((coverage: Coverage) => boolean) | undefined
 }
 
 const mostSteps = 200
@@ -117,13 +117,12 @@ export const explore = (scenario: Scenario, limits: Limits): Coverage => {
     const seen = new Set<number>()
     const branches: Array<Branch> = []
     do {
-      if (coverage.schedules >= (limits.mostSchedules ?? Infinity)) {
-        coverage.complete = false
-        return coverage
+      const asked = coverage.schedules % 1_000 === 999 && limits.progress !== undefined
+      if (asked && !limits.progress({ ...coverage, states: coverage.states + seen.size })) {
+        return { ...coverage, states: coverage.states + seen.size, complete: false }
       }
       const wrong = walk(scenario, limits, faults, branches, seen)
       coverage.schedules++
-      if (coverage.schedules % 1_000 === 0) limits.progress?.(coverage)
       if (wrong !== undefined) {
         coverage.finding = shrink({ scenario, schedule: scheduleOf(branches), wrong })
         coverage.states += seen.size

@@ -133,8 +133,14 @@ export const atTheEnd = (world: World): string | undefined => {
   return sameResult(world) ?? first(world.processes, (process) => {
     if (process.crashed) return undefined
     const { applications, unanswered, unreleased, unwritten } = world.scenario.program.registryOf(process.store)
-    const left = { applications, unanswered, unreleased, unwritten }
-    const over = Object.entries(left).filter(([, entries]) => entries.size > 0).map(([name]) => name)
+    const left = {
+      applications: applications.size,
+      // another tool never claims the key again, and so never learns what became of its request
+      unanswered: [...unanswered.values()].filter(({ tool }) => tool === row?.tool).length,
+      unreleased: unreleased.size,
+      unwritten: unwritten.size
+    }
+    const over = Object.entries(left).filter(([, count]) => count > 0).map(([name]) => name)
     return over.length === 0 ? undefined : `${process.name} still has ${over.join(" and ")}`
   })
 }

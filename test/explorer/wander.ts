@@ -1,0 +1,50 @@
+/**
+ * Random schedules, for what lies beyond the bound of the exploration. A seed decides everything.
+ */
+import { calmDown } from "./calm.ts"
+import { choicesOf, take } from "./choices.ts"
+import { type Finding, shrink } from "./explore.ts"
+import { afterStep } from "./invariants.ts"
+import type { Scenario } from "./model.ts"
+import { World } from "./World.ts"
+
+/** Mulberry32: the same numbers for the same seed, everywhere. */
+const makeDice = (seed: number) => {
+  let state = seed
+  return (): number => {
+    state = (state + 0x6D2B79F5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
+  }
+}
+
+const mostSteps = 120
+
+const walk = (scenario: Scenario, seed: number, mostFaults: number, schedule: Array<string>): string | undefined => {
+  const dice = makeDice(seed)
+  const world = new World(scenario)
+  const chance = dice() * 0.5
+  while (schedule.length < mostSteps) {
+    const choices = choicesOf(world, mostFaults)
+    const free = choices.filter(({ price }) => price === 0)
+    const trouble = choices.filter(({ price }) => price === 1)
+    const from = trouble.length > 0 && (free.length === 0 || dice() < chance) ? trouble : free
+    const choice = from[Math.floor(dice() * from.length)]
+    if (choice === undefined) break
+    schedule.push(choice.label)
+    take(world, choice)
+    const wrong = afterStep(world)
+    if (wrong !== undefined) return wrong
+  }
+  return calmDown(world)
+}
+
+/** One random schedule, and what is wrong with it. */
+export const wander = (scenario: Scenario, seed: number, mostFaults: number): Finding | undefined => {
+  const schedule: Array<string> = []
+  const wrong = walk(scenario, seed, mostFaults, schedule)
+  return wrong === undefined
+    ? undefined
+    : shrink({ scenario: { ...scenario, name: `${scenario.name}, seed ${seed}` }, schedule, wrong })
+}
