@@ -46,6 +46,13 @@ const claimed = (record: EffectRecord, now: number): Claimed => ({
 })
 
 /**
+ * When the attempt that the row speaks of can last have done something: a holder that did not release may have lived, and
+ * sent its request, until the end of its lease.
+ */
+const lastAlive = (record: EffectRecord, now: number): number =>
+  record.status === "held" ? Math.min(record.leaseEnd, now) : record.seenAt
+
+/**
  * Claims the key.
  *
  * **Details**
@@ -118,7 +125,7 @@ export const claim = (
     owner,
     leaseEnd: now + lease,
     fingerprint,
-    earlier: doubt === "none" ? undefined : { seenAt: record.seenAt, fingerprint: record.fingerprint },
+    earlier: doubt === "none" ? undefined : { seenAt: lastAlive(record, now), fingerprint: record.fingerprint },
     updatedAt: now,
     seenAt: now
   }

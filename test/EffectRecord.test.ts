@@ -185,7 +185,7 @@ describe("EffectRecord", () => {
         attempt: 2,
         doubt: "inDoubt",
         takenOver: true,
-        earlier: { age: 500, fingerprint: "print-1" }
+        earlier: { age: 0, fingerprint: "print-1" }
       })
       assert.include(rowOf(step), {
         owner: "process 2",

@@ -71,6 +71,9 @@ let claims = 0
 
 const mostUnanswered = 10_000
 
+// two tools that compute one key each have a claim of their own to wait for
+const unansweredId = (key: string, tool: string): string => `${tool}\u0000${key}`
+
 export class Registry {
   readonly store: IEffectStore
   readonly ask: Requests
@@ -78,7 +81,7 @@ export class Registry {
   readonly owner = `${hostname()} pid ${process.pid}`
   readonly applications = new Map<string, Application>()
   readonly unwritten = new Map<string, Unwritten>()
-  /** By key. */
+  /** By tool and key. */
   readonly unanswered = new Map<string, Unanswered>()
   /** Releases that the store has not confirmed, by key. */
   readonly unreleased = new Map<string, ReleaseItem>()
@@ -92,9 +95,19 @@ export class Registry {
   }
 
   /** Keeps the newest: an outage must not fill the memory, and the older a claim is, the sooner its lease is over. */
-  expectAnswer(key: string, claim: Unanswered): void {
+  expectAnswer(key: string, tool: string): Unanswered {
+    const id = unansweredId(key, tool)
+    const earlier = this.unanswered.get(id)
+    if (earlier !== undefined) return earlier
     if (this.unanswered.size >= mostUnanswered) this.unanswered.delete(this.unanswered.keys().next().value!)
-    this.unanswered.set(key, claim)
+    const claim: Unanswered = { claimId: this.newClaimId(), tool, asking: 0, token: undefined, late: undefined }
+    this.unanswered.set(id, claim)
+    return claim
+  }
+
+  forgetAnswer(key: string, claim: Unanswered): void {
+    const id = unansweredId(key, claim.tool)
+    if (this.unanswered.get(id) === claim) this.unanswered.delete(id)
   }
 
   newClaimId(): string {

@@ -8,7 +8,7 @@ import { chain } from "../internal/chain.ts"
 import type { Application } from "./Application.ts"
 import { askStoreFrom, monotonicMillis } from "./bounded.ts"
 import type { Call } from "./Call.ts"
-import { type Registry, registryOf, type Unanswered } from "./Registry.ts"
+import { type Registry, registryOf } from "./Registry.ts"
 import { release, releaseFirst } from "./release.ts"
 
 /** How long to wait for a notification before looking again, in milliseconds; with a jitter of a tenth. */
@@ -87,11 +87,7 @@ const claimOnce = (registry: Registry, call: Call): Effect.Effect<Answered, Effe
     // taken now: a fiber that has ended has no context any more
     const { context } = fiber
     // A claim whose reply was lost may have been granted: the same id is answered with the same token.
-    const earlier = registry.unanswered.get(key)
-    const pending: Unanswered = earlier?.tool === tool
-      ? earlier
-      : { claimId: registry.newClaimId(), tool, asking: 0, token: undefined, late: undefined }
-    if (earlier === undefined) registry.expectAnswer(key, pending)
+    const pending = registry.expectAnswer(key, tool)
     pending.asking++
     const sentAt = monotonicMillis(fiber.getRef(Clock.Clock))
     const request = {
@@ -103,9 +99,7 @@ const claimOnce = (registry: Registry, call: Call): Effect.Effect<Answered, Effe
       lease: call.settings.lease,
       fingerprint: call.fingerprint
     }
-    const forget = (): void => {
-      if (registry.unanswered.get(key) === pending) registry.unanswered.delete(key)
-    }
+    const forget = () => registry.forgetAnswer(key, pending)
     // A request may reach the ledger long after the next one with its id, and be granted anew: the token tells. Whoever is
     // asking right now gets the same grant.
     const giveBack = (): void => {
@@ -116,8 +110,8 @@ const claimOnce = (registry: Registry, call: Call): Effect.Effect<Answered, Effe
       Effect.runForkWith(context)(release(call, { key, token: late, verdict: "clean", cleared: false }))
     }
     const whenLate = (reply: ClaimReply): void => {
-      if (reply._tag !== "Claimed") return
-      pending.late = reply.token
+      if (reply._tag === "Claimed") pending.late = reply.token
+      else if (pending.asking === 0) forget()
       giveBack()
     }
     const answered = (exit: Exit.Exit<ClaimReply, EffectStoreError>): Exit.Exit<Answered, EffectStoreError> => {

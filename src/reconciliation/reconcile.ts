@@ -127,8 +127,16 @@ const share = (
         return resume(reconcile(call, report))
     }
   })
-  // the last to leave waits for finalizers, which may close a circle too
-  return done === undefined || leave === undefined ? leave : Effect.ensuring(leave, Effect.sync(done))
+  if (leave === undefined) return
+  return Effect.ensuring(
+    leave,
+    Effect.sync(() => {
+      // the last to leave waits for finalizers, which may close a circle too
+      done?.()
+      // who leaves tells what it knows: an effect that was applied once more must not go unseen
+      report.flags = merge(report.flags, application.flags)
+    })
+  )
 }
 
 const merge = (a: Event.Flags, b: Event.Flags): Event.Flags =>

@@ -70,7 +70,9 @@ const claimSql = (now: string): string => {
   // the attempt before, where it may have applied something
   const earlier = (column: string, value: string) =>
     `${column} = CASE WHEN ${repeated} THEN e.${column}
-      WHEN e.status = 'released' AND e.doubt = 'none' THEN NULL ELSE e.${value} END`
+      WHEN e.status = 'released' AND e.doubt = 'none' THEN NULL ELSE ${value} END`
+  // who did not release may have lived until the end of its lease
+  const lastAlive = "CASE e.status WHEN 'held' THEN min(e.lease_end, excluded.seen_at) ELSE e.seen_at END"
   return `INSERT INTO chamvi_effect AS e (
     digest, key, tool, run_id, status, doubt, token, claim_id, attempt, taken_over, owner, process, lease_end,
     fingerprint, created_at, updated_at, seen_at
@@ -86,8 +88,8 @@ const claimSql = (now: string): string => {
     ${unlessRepeated("taken_over", "e.status = 'held'")},
     ${unlessRepeated("owner", "excluded.owner")},
     ${unlessRepeated("fingerprint", "excluded.fingerprint")},
-    ${earlier("earlier_seen_at", "seen_at")},
-    ${earlier("earlier_fingerprint", "fingerprint")},
+    ${earlier("earlier_seen_at", lastAlive)},
+    ${earlier("earlier_fingerprint", "e.fingerprint")},
     status = 'held',
     claim_id = excluded.claim_id,
     process = excluded.process,

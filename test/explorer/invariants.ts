@@ -13,8 +13,8 @@ const late = (world: World): number => world.remote.applications.filter((applica
 
 /** How many calls say that theirs may not have been the only application. */
 const telling = (world: World): number =>
-  world.events.filter(({ claimLost, executedInDoubt, outcome, recordFailed, takenOver }) =>
-    claimLost || executedInDoubt || takenOver || recordFailed || outcome === "interrupted"
+  world.events.filter(({ claimLost, executedInDoubt, recordFailed, takenOver }) =>
+    claimLost || executedInDoubt || takenOver || recordFailed
   ).length
 
 /** The promise about the number of applications. */

@@ -308,6 +308,23 @@ describe("reconciliation", () => {
       assert.strictEqual(yield* Fiber.join(fiber), "done")
     }))
 
+  it.effect("settle counts from the end of the lease of a holder that never released: it may have sent until then", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      yield* store.claim([
+        { key: "k", tool: "t", runId: "", owner: "dead", claimId: "x", lease: 900, fingerprint: "" }
+      ])
+      yield* TestClock.adjust(900)
+      const hook = counting()
+      const fiber = yield* fork(
+        call(store, { settle: 700, lease: "1 hour", alreadyApplied: () => undefined, execute: hook.execute })
+      )
+      yield* TestClock.adjust(699)
+      assert.deepStrictEqual([hook.runs, ended(fiber)], [0, false])
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* Fiber.join(fiber), "done")
+    }))
+
   it.effect("leaving during settle gives the claim back as it was", () =>
     Effect.gen(function*() {
       const store = yield* memory

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { ClaimReply, IEffectStore } from "chamvi-effect"
+import { type ClaimReply, EffectStoreError, type IEffectStore } from "chamvi-effect"
 import { Effect } from "effect"
 import { call, counting, memory } from "./support.ts"
 
@@ -27,4 +27,28 @@ describe("A claim's reply that says less than it must", () => {
         assert.strictEqual(hook.runs, 0)
       }))
   }
+})
+
+describe("Two tools that compute one key", () => {
+  it.effect("do not hide each other's lost claims", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      let failing: "before" | "after" | "no" = "before"
+      const claim: IEffectStore["claim"] = (requests) => {
+        const down = Effect.fail(new EffectStoreError({ operation: "claim", problem: "no answer" }))
+        return failing === "before"
+          ? down
+          : failing === "after"
+          ? Effect.andThen(store.claim(requests), down)
+          : store.claim(requests)
+      }
+      const lossy = { ...store, claim }
+      yield* Effect.flip(call(lossy, { tool: "a" }))
+      failing = "after"
+      yield* Effect.flip(call(lossy, { tool: "b" }))
+      failing = "no"
+      // granted to b without its knowing: the same id is answered with the same token
+      assert.strictEqual(yield* call(lossy, { tool: "b" }), "done")
+      assert.strictEqual((yield* store.get("k"))?.attempt, 1)
+    }))
 })

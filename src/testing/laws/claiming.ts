@@ -79,7 +79,7 @@ export const claiming: Laws = {
     yield* same("the takeover's doubt", [reply.doubt, reply.takenOver, reply.token > token], ["inDoubt", true, true])
   }),
 
-  "a takeover is in doubt, and says how long ago the earlier attempt was seen and with which input": law(
+  "a takeover is in doubt, and says when the earlier attempt can last have lived and with which input": law(
     function*({ advance, claim, held, row }) {
       const { key, token } = yield* held({ lease: 1_000, fingerprint: "first" })
       yield* advance(1_500)
@@ -90,7 +90,7 @@ export const claiming: Laws = {
         attempt: 2,
         doubt: "inDoubt",
         takenOver: true,
-        earlier: { age: 1_500, fingerprint: "first" }
+        earlier: { age: 500, fingerprint: "first" }
       })
       if (reply.token <= token) yield* fail("the takeover's token", `more than ${token}`, reply.token)
       const { doubt, fingerprint, runId, status, takenOver } = yield* row(key)
@@ -128,7 +128,7 @@ export const claiming: Laws = {
     yield* advance(5)
     yield* same("the repeated takeover", yield* claim({ key, claimId: "again", lease: 1_000 }), {
       ...takeover,
-      earlier: { age: 15, fingerprint: "first" }
+      earlier: { age: 5, fingerprint: "first" }
     })
   }),
 

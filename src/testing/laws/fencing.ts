@@ -116,9 +116,10 @@ export const fencing: Laws = {
     const { key, token } = yield* held({ lease: 10 })
     yield* advance(8)
     yield* renew(key, token, 10)
-    yield* advance(10)
+    yield* advance(13)
     const { earlier } = yield* is("the takeover", yield* claim({ key }), "Claimed")
-    yield* same("the earlier attempt", earlier?.age, 10)
+    // it may have lived until the end of the lease that the heartbeat gave it
+    yield* same("the earlier attempt", earlier?.age, 3)
   }),
 
   "tokens of a key grow over releases and takeovers": law(function*({ advance, claim, held, release }) {
