@@ -33,7 +33,7 @@ export type RecordedOutcome = "executed" | "reconciled" | "resolved"
 export type Verdict = "clean" | "tried" | "inDoubt"
 
 /**
- * The last sign of life of an earlier attempt that is not cleared, and the fingerprint of its input.
+ * When an earlier attempt that is not cleared can last have done something, and the fingerprint of its input.
  *
  * @category models
  * @since 0.1.0
