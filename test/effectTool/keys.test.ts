@@ -2,8 +2,8 @@
  * The key of a tool's call: out of the validated input, or as `effectKey` says it.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { defineEffectTool, EffectKeyError, EffectStore, ToolContext } from "chamvi-effect"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { defineEffectTool, EffectKeyError, EffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
+import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { createHash } from "node:crypto"
 import { call, settle, wrap } from "../support/wrapped.ts"
 
@@ -37,6 +37,33 @@ describe("The key of an effect tool's call", () => {
       assert.deepStrictEqual(yield* storedKeys, [`run%3A1:remind:${hash}`])
       assert.strictEqual(runs, 1)
     }).pipe(Effect.scoped, Effect.provide(layers)))
+
+  it.effect("makes one effect over two runs where it holds no run, and one for each run by default", () =>
+    Effect.gen(function*() {
+      const applied: Array<string> = []
+      const made = (effectKey?: () => string) =>
+        defineEffectTool({
+          inputSchema: Schema.Struct({ order: Schema.Int }),
+          effectKey,
+          execute: (_, { context, effectKey }) =>
+            Effect.sync(() => {
+              applied.push(effectKey)
+              return context.run.runId
+            })
+        })
+      const tools = { once: yield* made(() => "order-7"), each: yield* made() }
+      const store = yield* EffectStore
+      const results: Array<unknown> = []
+      for (const runId of ["run-1", "run-2"]) {
+        const ctx = Context.get(yield* Layer.build(ToolContext.layer({ runId })), ToolContext)
+        const wrapped = yield* wrapToolsForRun(tools, ctx, store)
+        for (const tool of [wrapped.once, wrapped.each]) {
+          results.push(yield* settle(() => tool.execute({ order: 7 }, call)))
+        }
+      }
+      assert.deepStrictEqual(results, ["run-1", "run-1", "run-1", "run-2"])
+      assert.deepStrictEqual(applied.map((key) => key.split(":")[0]), ["order-7", "run-1", "run-2"])
+    }).pipe(Effect.scoped, Effect.provide(EffectStore.layerMemory)))
 
   it.effect("stands verbatim in both hooks and in the store, where effectKey answers it", () =>
     Effect.gen(function*() {
