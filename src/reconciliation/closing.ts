@@ -21,7 +21,8 @@ export const bindToStore = (registry: Registry, timeout: number): void => {
 }
 
 /**
- * Stops the applications and waits for them, as long as the store can still take what they have to say.
+ * Stops the applications and waits for them, as long as the store can still take what they have to say. Records are due
+ * now, whoever else still has the store in use: after this it answers nobody.
  */
 const close = (registry: Registry, timeout: number): Effect.Effect<void> =>
   Effect.suspend(() => {
@@ -33,8 +34,12 @@ const close = (registry: Registry, timeout: number): Effect.Effect<void> =>
       concurrency: "unbounded",
       discard: true
     })
+    const lastTries = Effect.all([flush(registry, timeout), flushReleases(registry, timeout)], {
+      concurrency: "unbounded",
+      discard: true
+    })
     return Effect.ensuring(
-      Effect.andThen(within(ended, timeout), flushReleases(registry, timeout)),
+      Effect.andThen(within(ended, timeout), lastTries),
       Effect.sync(() => {
         registry.closing = false
       })

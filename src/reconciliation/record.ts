@@ -123,17 +123,22 @@ const writing = Schedule.jittered(
  */
 export const flush = (registry: Registry, timeout: number): Effect.Effect<void> =>
   Effect.suspend(() =>
-    Effect.forEach(Array.from(registry.unwritten.values()), (unwritten) => {
-      unwritten.writer?.interruptUnsafe()
-      unwritten.writer = undefined
-      return Effect.ensuring(
-        Effect.catchCause(write(registry, unwritten, timeout), (cause) =>
-          complain(
-            `The record of effect key "${unwritten.item.key}" was never written. Its claim is left to expire: the next `
-              + `call in another process asks alreadyApplied, or finds the key in doubt.`,
-            cause
-          )),
-        Effect.sync(unwritten.done)
-      )
-    }, { concurrency: "unbounded", discard: true })
+    // without a writer it has had its last try already
+    Effect.forEach(
+      Array.from(registry.unwritten.values()).filter(({ writer }) => writer !== undefined),
+      (unwritten) => {
+        unwritten.writer?.interruptUnsafe()
+        unwritten.writer = undefined
+        return Effect.ensuring(
+          Effect.catchCause(write(registry, unwritten, timeout), (cause) =>
+            complain(
+              `The record of effect key "${unwritten.item.key}" was never written. Its claim is left to expire: the next `
+                + `call in another process asks alreadyApplied, or finds the key in doubt.`,
+              cause
+            )),
+          Effect.sync(unwritten.done)
+        )
+      },
+      { concurrency: "unbounded", discard: true }
+    )
   )

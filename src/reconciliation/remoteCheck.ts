@@ -73,7 +73,8 @@ export const askRemote = (application: Application, call: Call): Effect.Effect<C
   Effect.flatMap(runHook(application, call.alreadyApplied!), (answer) => interpret(call, answer))
 
 /**
- * Asks, and asks a "no" again until `settle` has passed since the last sign of life of the attempt that it is about.
+ * Asks, and asks a "no" again until `settle` has passed since the attempt that it is about can last have been
+ * alive.
  */
 export const checkRemote = (
   application: Application,

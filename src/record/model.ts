@@ -120,7 +120,7 @@ export interface Claimed {
   readonly attempt: number
   readonly doubt: Doubt
   readonly takenOver: boolean
-  /** Milliseconds since the last sign of life of the earlier attempt, and its input; where `doubt` is not `none`. */
+  /** Milliseconds since the earlier attempt can last have been alive, and its input; where `doubt` is not `none`. */
   readonly earlier: { readonly age: number; readonly fingerprint: string } | undefined
 }
 

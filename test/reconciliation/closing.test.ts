@@ -2,7 +2,7 @@
  * The end of a store, and hooks that are stopped: what the library itself cuts off must never pass for "nothing happened".
  */
 import { assert, describe, it } from "@effect/vitest"
-import { applyOnce, EffectEvent, EffectStore, type IEffectStore } from "chamvi-effect"
+import { applyOnce, EffectEvent, EffectStore, type IEffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
 import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -55,6 +55,24 @@ describe("Closing a store", () => {
       assert.strictEqual(((yield* Fiber.join(caller)) as { readonly _tag: string })._tag, "EffectStoreError")
       assert.deepStrictEqual(yield* held(store), [])
     }))
+
+  it.effect("gives records their last try also while tools that were wrapped with it are still in scope", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const base = yield* memory
+      let failing = true
+      const store: IEffectStore = { ...base, complete: (items) => failing ? Effect.never : base.complete(items) }
+      yield* Layer.buildWithScope(EffectStore.layerOf(Effect.succeed(store)), scope)
+      const ctx = Context.get(yield* Layer.build(ToolContext.layer({ runId: "run-1" })), ToolContext)
+      yield* wrapToolsForRun({}, ctx, store)
+      const running = yield* fork(call(store, { recordTimeout: 20 }))
+      yield* TestClock.adjust(20)
+      yield* Fiber.join(running)
+      failing = false
+      // the retries in the background come later than this
+      yield* Scope.close(scope, Exit.void)
+      assert.strictEqual((yield* base.get("k"))?.status, "recorded")
+    }).pipe(Effect.scoped))
 
   it.live("gives a store that was made without a layer its last try too", () =>
     Effect.gen(function*() {
