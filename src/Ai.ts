@@ -69,7 +69,9 @@ export class Ai extends Context.Service<Ai, {
       Effect.map(Effect.scope, (scope: Scope.Scope) =>
         Ai.of({
           defaults,
-          runCallback: (callback) => Effect.flatMap(Effect.forkIn(callback, scope), Fiber.join)
+          // a fiber that starts at once costs no turn of the event loop; in a closed scope none starts
+          runCallback: (callback) =>
+            Effect.flatMap(Effect.forkIn(callback, scope, { startImmediately: true }), Fiber.join)
         }))
     )
   }

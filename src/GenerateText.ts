@@ -7,6 +7,7 @@ import * as ai from "ai"
 import { type Context, Effect } from "effect"
 import { Ai } from "./Ai.ts"
 import { bindCall } from "./ai/bindCall.ts"
+import type { CallbackError, CallbackServices } from "./ai/callbackTypes.ts"
 import type {
   BaseOptions,
   CallServices,
@@ -100,8 +101,11 @@ export const generateText = <
     }
     & Pick<GenerateTextSdkOptions<TOOLS, RC, OUT>, "toolsContext">
     & NoUnknownOptions<O, GenerateTextSdkOptions<TOOLS, RC, OUT>>
-): Effect.Effect<ai.GenerateTextResult<TOOLS, RC, OUT>, AiError, Ai | CallServices<O>> =>
-  Effect.contextWith((context: Context.Context<Ai>) => run(options as unknown as RawOptions, context)) as never
+): Effect.Effect<
+  ai.GenerateTextResult<TOOLS, RC, OUT>,
+  AiError | CallbackError<O>,
+  Ai | CallServices<O> | CallbackServices<O>
+> => Effect.contextWith((context: Context.Context<Ai>) => run(options as unknown as RawOptions, context)) as never
 
 type RawOptions = Parameters<typeof ai.generateText>[0]
 
@@ -109,19 +113,17 @@ const run = Effect.fnUntraced(function*(options: RawOptions, context: Context.Co
   const { defaults } = yield* Ai
   const model = options.model ?? defaults.model
   if (model === undefined) return yield* noModel()
-  return yield* bindCall(
-    { tools: options.tools, abortSignal: options.abortSignal, context },
-    ({ signal, tools }) =>
-      ai.generateText({
-        ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
-        ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
-        ...options,
-        model,
-        ...tools === undefined ? {} : { tools },
-        abortSignal: signal,
-        ...withOriginals(options)
-      } as RawOptions)
-  )
+  return yield* bindCall(options, context, ({ callbacks, signal, tools }) =>
+    ai.generateText({
+      ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
+      ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
+      ...options,
+      model,
+      ...tools === undefined ? {} : { tools },
+      abortSignal: signal,
+      ...callbacks,
+      ...withOriginals(callbacks as Partial<RawOptions>)
+    } as RawOptions))
 })
 
 const noModel = () =>
@@ -140,7 +142,7 @@ const noModel = () =>
  * end, so at that moment the carriers of the failures have done their work: the parts get the identical values back,
  * before anyone else sees them.
  */
-const withOriginals = (options: RawOptions) => {
+const withOriginals = (options: Partial<RawOptions>) => {
   const onToolExecutionEnd = options.onToolExecutionEnd ?? options.experimental_onToolCallFinish
   const onStepEnd = options.onStepEnd ?? options.onStepFinish
   return {

@@ -3,49 +3,71 @@
  * put off until every tool has come to its own.
  */
 import type { ToolSet } from "ai"
-import { Context, Effect } from "effect"
+import { Cause, Context, Effect } from "effect"
 import { Ai } from "../Ai.ts"
 import { AiError } from "../AiError.ts"
 import { fromAbortable } from "../internal/promiseBridge.ts"
 import { mapTools } from "../internal/toolCopy.ts"
 import { bindEffectTools } from "./bindEffectTools.ts"
+import { bindCallbacks } from "./callbacks.ts"
 import { bindTool, type Caller } from "./callContext.ts"
 import { ToolFailure } from "./ToolFailure.ts"
 
-export interface Call {
-  readonly tools: ToolSet | undefined
+/** The options of the AI SDK that are bound. */
+export interface CallOptions {
+  readonly tools?: ToolSet | undefined
   /** A signal of the user's own. */
-  readonly abortSignal: AbortSignal | undefined
-  readonly context: Context.Context<Ai>
+  readonly abortSignal?: AbortSignal | undefined
 }
 
 export interface BoundCall {
   readonly tools: ToolSet | undefined
+  /** The callback options that the call has, able to answer Effects. */
+  readonly callbacks: Record<string, unknown>
   readonly signal: AbortSignal
 }
 
-/** Runs `make` with the bound tools. What it rejects with becomes an `AiError`. */
-export const bindCall = Effect.fnUntraced(function*<A>(call: Call, make: (bound: BoundCall) => PromiseLike<A>) {
-  const { abortSignal, context } = call
+/**
+ * Runs `make` with bound tools and callbacks. What it rejects with becomes an `AiError`; a decision's Effect that fails ends
+ * the call, which then fails with the identical cause.
+ */
+export const bindCall = Effect.fnUntraced(function*<A>(
+  options: CallOptions,
+  context: Context.Context<Ai>,
+  make: (bound: BoundCall) => PromiseLike<A>
+) {
+  const { abortSignal } = options
   const executions = new Executions()
-  const tools = call.tools === undefined ? undefined : bindTools(
-    yield* bindEffectTools(call.tools, {
+  let failed: Cause.Cause<unknown> | undefined
+  const tools = options.tools === undefined ? undefined : bindTools(
+    yield* bindEffectTools(options.tools, {
       context,
       track: executions.track,
       rejection: (failure) => new ToolFailure(failure)
     }),
     { context, ai: Context.get(context, Ai), track: executions.track }
   )
-  return yield* Effect.mapError(
-    fromAbortable({
-      make: (signal, stop) => ended(make({ tools, signal }), executions, stop),
-      foreign: abortSignal,
-      drained: () => executions.ended()
-    }),
-    (error) =>
-      abortSignal?.aborted === true && error === abortSignal.reason ? AiError.aborted(error) : AiError.from(error)
-  )
+  const called = fromAbortable({
+    make: (signal, stop) => {
+      const fail = (cause: Cause.Cause<unknown>): void => {
+        failed ??= cause
+        stop()
+      }
+      const callbacks = bindCallbacks(options, { context, signal, track: executions.track, fail })
+      return ended(make({ tools, callbacks, signal }), executions, stop)
+    },
+    foreign: abortSignal,
+    drained: () => executions.ended()
+  })
+  // the AI SDK may have gone on without the decision's answer
+  return yield* Effect.matchEffect(called, {
+    onSuccess: (result) => failed === undefined ? Effect.succeed(result) : Effect.failCause(failed),
+    onFailure: (error) => Effect.failCause(failed ?? Cause.fail(aiError(error, abortSignal)))
+  })
 }, Effect.scoped)
+
+const aiError = (error: unknown, abortSignal: AbortSignal | undefined): AiError =>
+  abortSignal?.aborted === true && error === abortSignal.reason ? AiError.aborted(error) : AiError.from(error)
 
 const bindTools = (tools: ToolSet, caller: Caller): ToolSet =>
   mapTools(tools, (tool) => bindTool(tool, caller)) as ToolSet

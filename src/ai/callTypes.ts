@@ -6,6 +6,7 @@
 import type { generateText, LanguageModel, OutputInterface, ToolSet } from "ai"
 import type { EffectStore } from "../EffectStore.ts"
 import type { ToolContext } from "../ToolContext.ts"
+import type { Effectful } from "./callbackTypes.ts"
 import type { EffectToolBrand } from "./toolTypes.ts"
 
 /** A run-time context that is passed through a call. */
@@ -39,7 +40,7 @@ type Apart =
  * The model is checked here and nowhere else: intersected with the `O` of a call whose model is any `LanguageModel`, that
  * type, a union of many ids, would make a union too complex for TypeScript.
  */
-export type BaseOptions<Sdk> = Omit<Sdk, Apart> & { readonly [K in Exclude<Apart, "model">]?: unknown } & {
+export type BaseOptions<Sdk> = Effectful<Omit<Sdk, Apart>> & { readonly [K in Exclude<Apart, "model">]?: unknown } & {
   readonly model?: LanguageModel
 }
 

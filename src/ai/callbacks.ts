@@ -1,0 +1,129 @@
+/**
+ * Callback options whose functions may answer Effects, as the functions that the AI SDK calls.
+ *
+ * Notifications are told what happens. They run in the fibers of `Ai`: the call's end does not cut them, the `Ai`'s end
+ * does, and what goes wrong in one is logged, for the SDK swallows it.
+ *
+ * Decisions are what a call goes on with. They are interrupted with it, and one whose Effect fails ends it. What a plain
+ * function throws, or its Promise rejects with, stays the SDK's business: it knows better answers than an end.
+ */
+import { Cause, Context, Effect, Predicate } from "effect"
+import { Ai } from "../Ai.ts"
+import { hookAnswer, runCall } from "../internal/promiseBridge.ts"
+import { warn } from "../reconciliation/log.ts"
+import type { DecisionName, NotificationName } from "./callbackTypes.ts"
+
+/** The call that callbacks belong to. */
+export interface CallbackCall {
+  readonly context: Context.Context<Ai>
+  /** Interrupts decisions. */
+  readonly signal: AbortSignal
+  /** Keeps an eye on a decision, so that its finalizers are done before the call is. */
+  readonly track: <A>(start: () => Promise<A>) => Promise<A>
+  /** Told when a decision's Effect fails: stops the call, which then fails with the first of these causes. */
+  readonly fail: (cause: Cause.Cause<unknown>) => void
+}
+
+type Callback = (...args: ReadonlyArray<unknown>) => unknown
+type Bind = (name: string, callback: Callback, call: CallbackCall) => Callback
+
+/** The callback options among `options`, bound; to be spread behind them. */
+export const bindCallbacks = (options: object, call: CallbackCall): Record<string, unknown> => {
+  const bound: Record<string, unknown> = {}
+  for (const [name, option] of Object.entries(options)) {
+    const bind = kinds.get(name)
+    if (bind !== undefined && option !== undefined) bound[name] = bindOption(name, option, bind, call)
+  }
+  return bound
+}
+
+/** A function, several, or one for each tool; what is no function stays as it is. */
+const bindOption = (name: string, option: unknown, bind: Bind, call: CallbackCall): unknown => {
+  const bindOne = (value: unknown) => typeof value === "function" ? bind(name, value as Callback, call) : value
+  if (Array.isArray(option)) return option.map(bindOne)
+  return Predicate.isObject(option)
+    ? Object.fromEntries(Object.entries(option).map(([tool, value]) => [tool, bindOne(value)]))
+    : bindOne(option)
+}
+
+const notification: Bind = (name, callback, { context }) => {
+  const ai = Context.get(context, Ai)
+  const run = runCall(context)
+  return (...args) => {
+    const told = ai.runCallback(Effect.scoped(hookAnswer(name, () => callback(...args))))
+    return run(Effect.catchCause(told, (cause) => warn(unheard(name, cause), cause)))
+  }
+}
+
+const unheard = (name: string, cause: Cause.Cause<unknown>): string =>
+  Cause.hasInterruptsOnly(cause)
+    ? `The callback ${name} was stopped, or came after its Ai had closed`
+    : `The callback ${name} failed`
+
+const decision: Bind = (name, callback, call) => {
+  const run = runCall(call.context)
+  const answered = (answer: unknown, fails: (cause: Cause.Cause<unknown>) => boolean) =>
+    Effect.tapCause(
+      hookAnswer(name, () => answer),
+      (cause) => Effect.sync(() => fails(cause) ? call.fail(cause) : undefined)
+    )
+  return (...args) => {
+    const answer = callback(...args)
+    if (Effect.isEffect(answer)) {
+      const signal = ownSignal(args) ?? call.signal
+      return call.track(() =>
+        run(answered(answer, (cause) => !(signal.aborted && Cause.hasInterruptsOnly(cause))), signal)
+      )
+    }
+    // nobody would run an Effect inside of a Promise: that is a mistake, and no answer
+    if (Predicate.isPromiseLike(answer)) return run(answered(answer, Cause.hasDies))
+    return wantsPromise.has(name) ? Promise.resolve(answer) : answer
+  }
+}
+
+/** A timeout of the AI SDK's is seen in no other signal than the one that it gives along. */
+const ownSignal = ([options]: ReadonlyArray<unknown>): AbortSignal | undefined =>
+  Predicate.hasProperty(options, "abortSignal") && options.abortSignal instanceof AbortSignal
+    ? options.abortSignal
+    : undefined
+
+const wantsPromise: ReadonlySet<string> = new Set<DecisionName>([
+  "repairToolCall",
+  "experimental_repairToolCall",
+  "experimental_download"
+])
+
+const notifications: Record<NotificationName, Bind> = {
+  onStart: notification,
+  experimental_onStart: notification,
+  onStepStart: notification,
+  experimental_onStepStart: notification,
+  onLanguageModelCallStart: notification,
+  experimental_onLanguageModelCallStart: notification,
+  onLanguageModelCallEnd: notification,
+  experimental_onLanguageModelCallEnd: notification,
+  onToolExecutionStart: notification,
+  experimental_onToolCallStart: notification,
+  onToolExecutionEnd: notification,
+  experimental_onToolCallFinish: notification,
+  onStepEnd: notification,
+  onStepFinish: notification,
+  onStepError: notification,
+  onEnd: notification,
+  onFinish: notification,
+  onChunk: notification,
+  onAbort: notification,
+  onError: notification
+}
+
+const decisions: Record<DecisionName, Bind> = {
+  prepareStep: decision,
+  stopWhen: decision,
+  toolApproval: decision,
+  repairToolCall: decision,
+  experimental_repairToolCall: decision,
+  experimental_refineToolInput: decision,
+  experimental_download: decision
+}
+
+const kinds: ReadonlyMap<string, Bind> = new Map(Object.entries({ ...notifications, ...decisions }))
