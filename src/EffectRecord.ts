@@ -236,7 +236,9 @@ export const resolve = (
     takenOver: false,
     leaseEnd: now,
     earlier: undefined,
-    updatedAt: now
+    updatedAt: now,
+    // a holder that did not release is no less to be waited for because a person spoke
+    seenAt: lastAlive(record, now)
   }
   return result === undefined
     ? [{ ...settled, status: "released", doubt: resolution._tag === "Unknown" ? "inDoubt" : "none" }, "ok"]

@@ -315,10 +315,11 @@ describe("EffectRecord", () => {
         "lost"
       )
     }
+    // it may have lived, and sent its request, until its lease was over
     assert.strictEqual(
       claimedOf(Row.claim(rowOf(Row.resolve(expired, EffectResolution.unknown, undefined, now)), second, 650, 3))
         .earlier?.age,
-      550
+      650 - expired.leaseEnd
     )
   })
 

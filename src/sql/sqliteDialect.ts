@@ -152,7 +152,7 @@ const makeStatements = (now: string = databaseClock): Statements => {
     fence: "SELECT status, token FROM chamvi_effect WHERE digest = ?",
     get: `SELECT ${columns.join(", ")}, ${now} FROM chamvi_effect WHERE digest = ?`,
     replace: `UPDATE chamvi_effect SET status = ?, doubt = ?, token = ?, taken_over = ?, lease_end = ?,
-      earlier_seen_at = ?, earlier_fingerprint = ?, result = ?, outcome = ?, updated_at = ?, process = NULL
+      earlier_seen_at = ?, earlier_fingerprint = ?, result = ?, outcome = ?, updated_at = ?, seen_at = ?, process = NULL
       WHERE digest = ? AND status = ? AND token = ? AND lease_end = ? AND updated_at = ? AND result IS ? RETURNING 1`,
     remove: "DELETE FROM chamvi_effect WHERE digest = ? RETURNING 1",
     prune: `DELETE FROM chamvi_effect WHERE id IN (
@@ -196,6 +196,7 @@ const makeStatements = (now: string = databaseClock): Statements => {
         next.result ?? null,
         next.outcome ?? null,
         next.updatedAt,
+        next.seenAt,
         digest(previous.key),
         previous.status,
         previous.token,

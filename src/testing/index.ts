@@ -5,3 +5,4 @@
  */
 export { type Law, type Laws, LawViolation, StoreClock } from "./law.ts"
 export { storeLaws } from "./StoreLaws.ts"
+export { storeModel, storeModelInRealTime, type StoreModelOptions } from "./StoreModel.ts"

@@ -198,6 +198,23 @@ export const doubting: Laws = {
     yield* same("the next claim", [next.doubt, next.earlier?.fingerprint], ["inDoubt", "first"])
   }),
 
+  "a key resolved as unknown after its holder's lease speaks of that holder, who may have lived until the lease ended":
+    law(
+      function*({ advance, claim, held, row, store }) {
+        const { key } = yield* held({ lease: 1_000, fingerprint: "first" })
+        yield* advance(1_500)
+        yield* same("resolve", yield* store.resolve(key, EffectResolution.unknown), "ok")
+        const { createdAt, seenAt } = yield* row(key)
+        yield* same("the row's last sign of life, since the claim", seenAt - createdAt, 1_000)
+        yield* advance(100)
+        const next = yield* is("the next claim", yield* claim({ key, fingerprint: "second" }), "Claimed")
+        yield* same("the next claim", [next.doubt, next.takenOver, next.earlier], ["inDoubt", false, {
+          age: 600,
+          fingerprint: "first"
+        }])
+      }
+    ),
+
   "a result that JSON cannot carry is not taken for a resolution": law(function*({ held, release, row, store }) {
     const first = yield* held()
     yield* release({ ...first, verdict: "inDoubt" })
