@@ -10,7 +10,8 @@ import { abbreviate } from "./internal/abbreviate.ts"
 /**
  * What went wrong: the AI SDK's error class, or one of four that it has none for.
  *
- * - `Aborted`: an `abortSignal` that was passed to the call aborted; `cause` is its reason.
+ * - `Aborted`: an `abortSignal` that was passed to the call aborted (`cause` is its reason), or a stream was left, or its
+ *   scope closed, before its end.
  * - `Timeout`: the call's `timeout` ran out.
  * - `Gateway`: the AI Gateway refused or failed.
  * - `Unknown`: anything else, such as an exception of a function that was passed to the call.
@@ -40,12 +41,15 @@ export type AiErrorReason =
   | "MessageConversionError"
   | "MissingToolResultsError"
   | "NoContentGeneratedError"
+  | "NoImageGeneratedError"
   | "NoObjectGeneratedError"
   | "NoOutputGeneratedError"
+  | "NoSpeechGeneratedError"
   | "NoSuchModelError"
   | "NoSuchProviderError"
   | "NoSuchProviderReferenceError"
   | "NoSuchToolError"
+  | "NoTranscriptGeneratedError"
   | "SerializationError"
   | "StreamProviderError"
   | "ToolCallNotFoundForApprovalError"
@@ -72,12 +76,15 @@ const reasons: ReadonlySet<string> = new Set<Exclude<AiErrorReason, "Aborted" | 
   "MessageConversionError",
   "MissingToolResultsError",
   "NoContentGeneratedError",
+  "NoImageGeneratedError",
   "NoObjectGeneratedError",
   "NoOutputGeneratedError",
+  "NoSpeechGeneratedError",
   "NoSuchModelError",
   "NoSuchProviderError",
   "NoSuchProviderReferenceError",
   "NoSuchToolError",
+  "NoTranscriptGeneratedError",
   "SerializationError",
   "StreamProviderError",
   "ToolCallNotFoundForApprovalError",
@@ -162,11 +169,11 @@ export class AiError extends Data.TaggedError("AiError")<{
     return error
   }
 
-  /** An `abortSignal` of the caller's own aborted. */
-  static aborted(reason: unknown): AiError {
+  /** The call was aborted before its end: by an `abortSignal` of the caller's own, unless `message` says otherwise. */
+  static aborted(reason: unknown, message = "The call was aborted by its abortSignal."): AiError {
     const error = new AiError({
       reason: "Aborted",
-      message: "The call was aborted by its abortSignal.",
+      message,
       isRetryable: false,
       statusCode: undefined,
       attempts: 1

@@ -69,6 +69,22 @@ export const bindCall = Effect.fnUntraced(function*<A>(
 const aiError = (error: unknown, abortSignal: AbortSignal | undefined): AiError =>
   abortSignal?.aborted === true && error === abortSignal.reason ? AiError.aborted(error) : AiError.from(error)
 
+/** The tools of a call, bound to its fiber for as long as the scope is open. */
+export const boundTools = Effect.fnUntraced(function*(
+  tools: ToolSet | undefined,
+  context: Context.Context<Ai>,
+  executions: Executions
+) {
+  return tools === undefined ? undefined : bindTools(
+    yield* bindEffectTools(tools, {
+      context,
+      track: executions.track,
+      rejection: (failure) => new ToolFailure(failure)
+    }),
+    { context, ai: Context.get(context, Ai), track: executions.track }
+  )
+})
+
 const bindTools = (tools: ToolSet, caller: Caller): ToolSet =>
   mapTools(tools, (tool) => bindTool(tool, caller)) as ToolSet
 
@@ -88,7 +104,7 @@ const ended = async <A>(call: PromiseLike<A>, executions: Executions, stop: () =
  * The executions of a call that have not ended. One is counted before it starts: its first, synchronous steps may already
  * lead to the end of the call.
  */
-class Executions {
+export class Executions {
   running = 0
   readonly #waiting: Array<() => void> = []
 
