@@ -32,12 +32,17 @@ export {
   type EffectToolOptions,
   isEffectTool
 } from "./EffectTool.ts"
+export { embed, embedMany, type EmbedManyOptions, type EmbedOptions } from "./Embed.ts"
 export * from "./errors.ts"
+export { generateImage, type GenerateImageOptions } from "./GenerateImage.ts"
+export { generateSpeech, type GenerateSpeechOptions } from "./GenerateSpeech.ts"
 export { generateText } from "./GenerateText.ts"
 export { applyOnce, type ApplyOnceOptions, type ApplyOnceSchema } from "./Reconciliation.ts"
+export { rerank, type RerankOptions } from "./Rerank.ts"
 export { stepOf, type StepOptions } from "./Step.ts"
 export { type Tool, tool, type ToolOptions, ToolResultError } from "./Tool.ts"
 export { type Run, type RunOptions, ToolContext } from "./ToolContext.ts"
 export type { ArtifactInfo, Artifacts } from "./toolContext/Artifacts.ts"
 export type { RunState } from "./toolContext/RunState.ts"
+export { transcribe, type TranscribeOptions } from "./Transcribe.ts"
 export { type Allow, wrapToolsForRun } from "./WrapTools.ts"
