@@ -2,16 +2,9 @@ import { Clock, Duration, Effect, Queue, Stream } from "effect"
 import type { EffectRecord, Step } from "../EffectRecord.ts"
 import * as Record from "../EffectRecord.ts"
 import type { EffectStoreError } from "../errors.ts"
-import type { IEffectStore, ListFilter } from "./IEffectStore.ts"
+import type { IEffectStore } from "./IEffectStore.ts"
+import { matches } from "./matches.ts"
 import { encodeJson } from "./resolutionJson.ts"
-
-const matches = (filter: ListFilter) => (record: EffectRecord): boolean =>
-  (filter.runId === undefined || record.runId === filter.runId)
-  && (filter.tool === undefined || record.tool === filter.tool)
-  && (filter.status === undefined || record.status === filter.status)
-  && (filter.doubt === undefined || record.doubt === filter.doubt)
-  && (filter.updatedSince === undefined || record.updatedAt >= filter.updatedSince)
-  && (filter.updatedBefore === undefined || record.updatedAt < filter.updatedBefore)
 
 /**
  * A ledger in a `Map`: the state machine of `EffectRecord`, with the caller's `Clock` as the store's clock.

@@ -1,0 +1,30 @@
+/**
+ * The published laws on Redis, each law under a prefix of its own.
+ */
+import { it } from "@effect/vitest"
+import { RedisEffectStore } from "chamvi-effect/RedisEffectStore"
+import { StoreClock, storeLaws } from "chamvi-effect/testing"
+import { Effect, Layer } from "effect"
+import { randomUUID } from "node:crypto"
+import { describe } from "vitest"
+import { redisIsThere, RedisLayer } from "../support/redis.ts"
+
+const Store = Layer.unwrap(Effect.sync(() => {
+  let now = 1_700_000_000_000
+  const advance = (milliseconds: number) =>
+    Effect.sync(() => {
+      now += milliseconds
+    })
+  return Layer.merge(
+    RedisEffectStore.layer({ prefix: `test:${randomUUID()}:`, now: () => now }),
+    Layer.succeed(StoreClock, { advance })
+  )
+}))
+
+describe.skipIf(!redisIsThere)("RedisEffectStore", () => {
+  it.layer(RedisLayer, { excludeTestServices: true, timeout: 30_000 })((it) => {
+    for (const [title, law] of Object.entries(storeLaws)) {
+      it.effect(title, () => Effect.provide(law, Layer.fresh(Store)))
+    }
+  })
+})
