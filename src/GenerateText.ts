@@ -16,7 +16,7 @@ import type {
   RunContext,
   SomeOutput
 } from "./ai/callTypes.ts"
-import { originalOf, restoreParts } from "./ai/ToolFailure.ts"
+import { withOriginals } from "./ai/originals.ts"
 import { AiError } from "./AiError.ts"
 
 /**
@@ -122,7 +122,7 @@ const run = Effect.fnUntraced(function*(options: RawOptions, context: Context.Co
       ...tools === undefined ? {} : { tools },
       abortSignal: signal,
       ...callbacks,
-      ...withOriginals(callbacks as Partial<RawOptions>)
+      ...withOriginals(callbacks)
     } as RawOptions))
 })
 
@@ -136,29 +136,3 @@ const noModel = () =>
       })
     )
   )
-
-/**
- * The callbacks that see failures of tools. The SDK makes the model's messages of a step before it announces the step's
- * end, so at that moment the carriers of the failures have done their work: the parts get the identical values back,
- * before anyone else sees them.
- */
-const withOriginals = (options: Partial<RawOptions>) => {
-  const onToolExecutionEnd = options.onToolExecutionEnd ?? options.experimental_onToolCallFinish
-  const onStepEnd = options.onStepEnd ?? options.onStepFinish
-  return {
-    onToolExecutionEnd: onToolExecutionEnd === undefined ? undefined : (
-      event: Parameters<typeof onToolExecutionEnd>[0]
-    ) => {
-      const { toolOutput } = event
-      return onToolExecutionEnd(
-        toolOutput.type === "tool-error"
-          ? { ...event, toolOutput: { ...toolOutput, error: originalOf(toolOutput.error) } }
-          : event
-      )
-    },
-    onStepEnd: (step: Parameters<NonNullable<typeof onStepEnd>>[0]) => {
-      restoreParts(step.content)
-      return onStepEnd?.(step)
-    }
-  }
-}

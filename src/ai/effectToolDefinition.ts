@@ -49,6 +49,11 @@ export const getEffectToolDefinition = (tool: unknown): EffectToolDefinition | u
   return (tool as Holder)[Definition] ?? (typeof execute === "function" ? (execute as Holder)[Definition] : undefined)
 }
 
+/** Whether `tool` is an effect tool that has been wrapped for a run: its `execute` is no longer the one that it was made with. */
+export const isWrapped = (tool: unknown): boolean =>
+  getEffectToolDefinition(tool) !== undefined
+  && (tool as { readonly execute: Holder }).execute[Definition] === undefined
+
 /** Whether `tool` was made by `defineEffectTool`. */
 export const isEffectTool = (tool: unknown): boolean => getEffectToolDefinition(tool) !== undefined
 
