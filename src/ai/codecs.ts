@@ -41,16 +41,23 @@ export const sdkSchemaOf = <T>(schema: Schema.Constraint, context: Context.Conte
   return jsonSchema<T>(() => jsonSchemaOf(schema), { validate: validator(decode, context) })
 }
 
+/** The same for values that the SDK hands to nobody but the caller: it decodes them. */
+export const decodingSchemaOf = <T>(schema: Schema.Constraint, context: Context.Context<never>): AiSchema<T> => {
+  const { decode } = jsonCodecOf(schema)
+  return jsonSchema<T>(() => jsonSchemaOf(schema), { validate: validator(decode, context, true) })
+}
+
 const validator = <T>(
   decode: (value: unknown) => Effect.Effect<unknown, Schema.SchemaError>,
-  context: Context.Context<never>
+  context: Context.Context<never>,
+  decoded = false
 ) => {
   const run = Effect.runForkWith(context)
   return (value: unknown): ValidationResult<T> | PromiseLike<ValidationResult<T>> => {
     const fiber = run(decode(value))
     const answer = (exit: Exit.Exit<unknown, Schema.SchemaError>): ValidationResult<T> =>
       Exit.isSuccess(exit)
-        ? { success: true, value: value as T }
+        ? { success: true, value: (decoded ? exit.value : value) as T }
         : { success: false, error: asError(exit) }
     const exit = fiber.pollUnsafe()
     return exit === undefined
