@@ -16,7 +16,7 @@ const fieldsOf = (info: string): ReadonlyMap<string, string> =>
 
 /** `INFO`, and not `CONFIG GET`: hosted servers answer it too. */
 const read = (redis: Redis["Service"], section: string): Effect.Effect<ReadonlyMap<string, string>, RedisError> =>
-  Effect.map(redis.send<unknown>("INFO", section), (info) => fieldsOf(typeof info === "string" ? info : ""))
+  Effect.map(redis.send("INFO", section), (info) => fieldsOf(typeof info === "string" ? info : ""))
 
 /** What can be lost, in words; none where nothing can. */
 const findLosses = Effect.fnUntraced(function*(redis: Redis["Service"]) {

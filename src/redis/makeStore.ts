@@ -123,7 +123,7 @@ export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEff
     return Stream.paginate("0", (cursor: string) =>
       Effect.flatMap(
         Effect.mapError(
-          redis.send<unknown>("SCAN", cursor, "MATCH", `${escapeGlob(prefix)}*`, "COUNT", String(pageSize)),
+          redis.send("SCAN", cursor, "MATCH", `${escapeGlob(prefix)}*`, "COUNT", String(pageSize)),
           ({ cause }) => storeError("list", cause)
         ),
         (answer) => {

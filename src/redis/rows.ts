@@ -92,13 +92,23 @@ export const found = (key: string, [kind, now, ...values]: Answer): Result.Resul
 }
 
 /** The fields of a row with their values, as `replace` writes them. */
-export const written = (record: EffectRecord): ReadonlyArray<string> => [
-  ...["status", record.status, "doubt", record.doubt, "token", String(record.token)],
-  ...["taken", record.takenOver ? "1" : "0", "lease", String(record.leaseEnd), "print", record.fingerprint],
-  ...["eseen", record.earlier === undefined ? "" : String(record.earlier.seenAt)],
-  ...["eprint", record.earlier?.fingerprint ?? "", "result", record.result ?? "", "outcome", record.outcome ?? ""],
-  ...["updated", String(record.updatedAt), "seen", String(record.seenAt)]
-]
+export const written = (record: EffectRecord): ReadonlyArray<string> =>
+  Object.entries(
+    {
+      status: record.status,
+      doubt: record.doubt,
+      token: String(record.token),
+      taken: record.takenOver ? "1" : "0",
+      lease: String(record.leaseEnd),
+      print: record.fingerprint,
+      eseen: record.earlier === undefined ? "" : String(record.earlier.seenAt),
+      eprint: record.earlier?.fingerprint ?? "",
+      result: record.result ?? "",
+      outcome: record.outcome ?? "",
+      updated: String(record.updatedAt),
+      seen: String(record.seenAt)
+    } satisfies { readonly [name in typeof fields[number]]?: string }
+  ).flat()
 
 /** What a script answered, checked: a proxy or another server may answer anything. */
 export const isAnswer: (value: unknown) => value is Answer = Schema.is(Schema.Array(Schema.String))

@@ -56,8 +56,19 @@ export const redisServer = (...settings: ReadonlyArray<string>) =>
     const answers = Effect.scoped(Layer.build(Layer.fresh(NodeRedis.layer({ url }))))
     const start = Effect.gen(function*() {
       child = spawn("redis-server", [
-        ...["--port", String(port), "--bind", "127.0.0.1", "--dir", directory, "--save", ""],
-        ...["--appendonly", "yes", "--appendfsync", "always", ...settings]
+        "--port",
+        String(port),
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        directory,
+        "--save",
+        "",
+        "--appendonly",
+        "yes",
+        "--appendfsync",
+        "always",
+        ...settings
       ], { stdio: "ignore" })
       yield* Effect.retry(answers, { schedule: Schedule.spaced("20 millis"), times: 200 })
     }).pipe(Effect.mapError((cause) => new NoRedis({ cause })))

@@ -1,0 +1,252 @@
+import { expect, it } from "@effect/vitest"
+import { NodeRedis } from "@effect/platform-node"
+import { applyOnce, EffectStore, type IEffectStore } from "chamvi-effect"
+import { RedisEffectStore } from "chamvi-effect/RedisEffectStore"
+import { Effect, Fiber, Layer, Logger, Queue, Stream } from "effect"
+import { Redis } from "effect/persistence/Redis"
+import { randomUUID } from "node:crypto"
+import { describe } from "vitest"
+import { redisIsThere, RedisLayer, redisServer } from "../support/redis.ts"
+
+/** A client of a server that was started with the settings. */
+const serverWith = (...settings: ReadonlyArray<string>) =>
+  Layer.unwrap(Effect.map(redisServer(...settings), ({ url }) => NodeRedis.layer({ url })))
+
+const claim = (store: IEffectStore, key: string, claimId = randomUUID() as string) =>
+  store.claim([{ key, tool: "t", runId: "r", owner: "o", claimId, lease: 60_000, fingerprint: "f" }])
+
+const complete = (store: IEffectStore, key: string, token: number) =>
+  store.complete([{ key, token, result: `{"value":1}`, outcome: "executed", fingerprint: "f" }])
+
+/** A prefix that nobody else uses. */
+const freshPrefix = (): string => `test:${randomUUID()}:`
+
+const applied = (key: string) => applyOnce({ key, execute: () => Effect.succeed("done") })
+
+/** The messages that were logged while the effect ran. */
+const logged = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.suspend(() => {
+    const messages: Array<string> = []
+    const logger = Logger.make<unknown, void>(({ message }) => void messages.push([message].flat().join(" ")))
+    return Effect.as(Effect.provide(effect, Logger.layer([logger])), messages)
+  })
+
+const open = (options?: Parameters<typeof RedisEffectStore.make>[0]) => Effect.scoped(RedisEffectStore.make(options))
+
+describe.skipIf(!redisIsThere)("RedisEffectStore", () => {
+  it.layer(RedisLayer, { excludeTestServices: true, timeout: 30_000 })((it) => {
+    it.effect("costs two round trips for a fresh call and one for a replay", () =>
+      Effect.gen(function*() {
+        const redis = yield* Redis
+        let calls = 0
+        const counting: Redis["Service"] = {
+          ...redis,
+          eval: (script) => (...params) =>
+            Effect.suspend(() => {
+              calls++
+              return redis.eval(script)(...params)
+            })
+        }
+        const program = Effect.gen(function*() {
+          yield* applied("k")
+          const fresh = calls
+          yield* applied("k")
+          return [fresh, calls - fresh]
+        })
+        const layer = Layer.provide(RedisEffectStore.layer({ prefix: freshPrefix() }), Layer.succeed(Redis, counting))
+        expect(yield* Effect.provide(program, layer)).toEqual([2, 1])
+      }))
+
+    it.effect("wakes who waits in another process, over one subscription for all", () =>
+      Effect.gen(function*() {
+        const redis = yield* Redis
+        let subscriptions = 0
+        const counting: Redis["Service"] = {
+          ...redis,
+          subscribe: (channel) =>
+            Effect.suspend(() => {
+              subscriptions++
+              return redis.subscribe(channel)
+            })
+        }
+        const prefix = freshPrefix()
+        const ours = yield* Effect.provideService(RedisEffectStore.make({ prefix }), Redis, counting)
+        const theirs = yield* RedisEffectStore.make({ prefix })
+        const woken = yield* Queue.unbounded<string>()
+        const watch = (name: string, key: string) =>
+          Effect.forkScoped(Stream.runForEach(ours.changes(key), () => Queue.offer(woken, name)), {
+            startImmediately: true
+          })
+        yield* watch("a", "k")
+        yield* watch("b", "k")
+        yield* watch("other", "another key")
+        // all are told once the subscription is there, in case they missed something
+        expect((yield* Queue.takeN(woken, 3)).toSorted()).toEqual(["a", "b", "other"])
+        const [granted] = yield* claim(theirs, "k")
+        yield* complete(theirs, "k", granted?._tag === "Claimed" ? granted.token : 0)
+        expect((yield* Queue.takeN(woken, 2)).toSorted()).toEqual(["a", "b"])
+        expect(subscriptions).toBe(1)
+      }))
+
+    it.effect("gives another process's caller the record as soon as it is there", () =>
+      Effect.gen(function*() {
+        const prefix = freshPrefix()
+        const theirs = yield* RedisEffectStore.make({ prefix })
+        const ours = yield* RedisEffectStore.make({ prefix })
+        const call = applyOnce({ key: "k", tool: "t", execute: () => Effect.die("not ours to execute") })
+        const [granted] = yield* claim(theirs, "k")
+        const waiting = yield* Effect.forkScoped(Effect.provideService(call, EffectStore, ours))
+        yield* complete(theirs, "k", granted?._tag === "Claimed" ? granted.token : 0)
+        expect(yield* Fiber.join(waiting)).toBe(1)
+      }))
+
+    for (
+      const [what, spoil, problem] of [
+        ["is no hash", ["SET", "x"], "no hash"],
+        ["says no version", ["HSET", "status", "recorded"], "no version"],
+        ["has a newer version", ["HSET", "v", "2", "tool", "t"], "version 2"],
+        ["lacks a field", ["HSET", "v", "1", "tool", "t"], "is no number"],
+        ["has an unknown status", ["good", "status", "paused"], "status"],
+        ["has an unknown doubt", ["good", "doubt", "maybe"], "doubt"],
+        ["has a token that is no number", ["good", "token", "first"], "token"],
+        ["is recorded without a result", ["good", "result", ""], "result"],
+        ["is recorded with an unknown outcome", ["good", "outcome", "guessed"], "outcome"]
+      ] as const
+    ) {
+      it.effect(`never takes a row that ${what} for an absent one`, () =>
+        Effect.gen(function*() {
+          const redis = yield* Redis
+          const prefix = freshPrefix()
+          const store = yield* RedisEffectStore.make({ prefix })
+          const [command, ...args] = spoil
+          const call = Effect.provideService(applied("k"), EffectStore, store)
+          if (command === "good") {
+            yield* call
+            yield* redis.send("HSET", `${prefix}k`, ...args)
+          } else {
+            yield* redis.send(command, `${prefix}k`, ...args)
+          }
+          const executed = Effect.provideService(
+            applyOnce({ key: "k", execute: () => Effect.die("it must not run") }),
+            EffectStore,
+            store
+          )
+          for (const error of [yield* Effect.flip(executed), yield* Effect.flip(store.get("k"))]) {
+            expect(error).toMatchObject({ _tag: "EffectRecordError", key: "k" })
+            expect(error.message).toContain(problem)
+          }
+          expect(yield* Effect.flip(Stream.runCollect(store.list()))).toMatchObject({ _tag: "EffectRecordError" })
+          expect(yield* Effect.flip(store.resolve("k", { _tag: "NotApplied" } as never))).toMatchObject({
+            _tag: "EffectStoreError"
+          })
+          expect(yield* store.prune({ olderThan: 0 })).toBe(0)
+          // a person can remove it
+          expect(yield* store.remove("k")).toBe(true)
+          expect(yield* call).toBe("done")
+        }))
+    }
+
+    it.effect("keeps ledgers of different prefixes apart, whatever the prefixes mean to SCAN", () =>
+      Effect.gen(function*() {
+        const base = freshPrefix()
+        let now = 1_000
+        const wild = yield* RedisEffectStore.make({ prefix: `${base}*[a-z]?\\`, now: () => now })
+        const plain = yield* RedisEffectStore.make({ prefix: `${base}xbx/` })
+        yield* Effect.provideService(applied("k"), EffectStore, wild)
+        yield* Effect.provideService(applied("k"), EffectStore, plain)
+        yield* Effect.provideService(applied("only here"), EffectStore, plain)
+        const keysOf = (store: IEffectStore) =>
+          Effect.map(Stream.runCollect(store.list()), (rows) => rows.map(({ key }) => key))
+        expect(yield* keysOf(wild)).toEqual(["k"])
+        expect(yield* keysOf(plain)).toEqual(["k", "only here"])
+        now++
+        expect(yield* wild.prune({ olderThan: 0 })).toBe(1)
+        expect(yield* keysOf(plain)).toEqual(["k", "only here"])
+      }))
+
+    for (const prefix of ["", "\ud800", 7]) {
+      it.effect(`refuses the prefix ${JSON.stringify(prefix)}`, () =>
+        Effect.gen(function*() {
+          const error = yield* Effect.flip(open({ prefix: prefix as string }))
+          expect(error).toMatchObject({ _tag: "EffectStoreError", isRetryable: false })
+          expect(error.message).toContain("prefix")
+        }))
+    }
+
+    for (
+      const key of [
+        "nul \0 in it",
+        "emoji 🎉 and \u202e",
+        "k".repeat(65_536),
+        "{slot}",
+        "']]; return redis.call('FLUSHALL') --"
+      ]
+    ) {
+      it.effect(`keeps the key ${JSON.stringify(key.slice(0, 40))} verbatim`, () =>
+        Effect.gen(function*() {
+          const store = yield* RedisEffectStore.make({ prefix: freshPrefix() })
+          const execute = () => Effect.succeed({ [key.slice(0, 9)]: key })
+          const call = Effect.provideService(applyOnce({ key, execute }), EffectStore, store)
+          expect(yield* call).toEqual({ [key.slice(0, 9)]: key })
+          expect(yield* call).toEqual({ [key.slice(0, 9)]: key })
+          expect(yield* store.get(key)).toMatchObject({ key, status: "recorded" })
+          expect(yield* Stream.runCollect(store.list())).toMatchObject([{ key }])
+        }))
+    }
+
+    it.effect("answers a token that is new after a removal, also to the claim that was removed", () =>
+      Effect.gen(function*() {
+        const store = yield* RedisEffectStore.make({ prefix: freshPrefix() })
+        const [first] = yield* claim(store, "k", "id")
+        yield* store.remove("k")
+        const [second] = yield* claim(store, "k", "id")
+        if (first?._tag !== "Claimed" || second?._tag !== "Claimed") return expect.fail("both are claims")
+        expect(second.token).toBeGreaterThan(first.token)
+        expect(yield* complete(store, "k", first.token)).toEqual(["lost"])
+        expect(yield* complete(store, "k", second.token)).toEqual(["ok"])
+      }))
+  })
+
+  it.live("warns of a server without an append-only file, and of one that evicts", () =>
+    Effect.gen(function*() {
+      const [message, ...more] = yield* logged(open())
+      expect(more).toEqual([])
+      expect(message).toContain("appendonly")
+      expect(message).toContain("allkeys-lru")
+      const error = yield* Effect.flip(open({ requireDurable: true }))
+      expect(error).toMatchObject({ _tag: "EffectStoreError", isRetryable: false })
+      expect(error.message).toContain("noeviction")
+    }).pipe(Effect.provide(serverWith("--appendonly", "no", "--maxmemory-policy", "allkeys-lru"))))
+
+  it.live("says nothing of a server that loses nothing", () =>
+    Effect.gen(function*() {
+      expect(yield* logged(open({ requireDurable: true }))).toEqual([])
+    }).pipe(Effect.provide(serverWith())))
+
+  it.live("says that it does not know where the server does not tell", () =>
+    Effect.gen(function*() {
+      expect((yield* logged(open())).join()).toContain("nobody knows")
+      expect(yield* Effect.flip(open({ requireDurable: true }))).toMatchObject({ _tag: "EffectStoreError" })
+    }).pipe(Effect.provide(serverWith("--rename-command", "INFO", ""))))
+
+  it.live("works on a cluster", () =>
+    Effect.gen(function*() {
+      const redis = yield* Redis
+      yield* redis.send("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+      yield* Effect.retry(
+        Effect.filterOrFail(redis.send<string>("CLUSTER", "INFO"), (info) => info.includes("cluster_state:ok")),
+        { while: () => true }
+      )
+      const program = Effect.gen(function*() {
+        const store = yield* EffectStore
+        const keys = Array.from({ length: 20 }, (_, index) => `k${index}`)
+        yield* Effect.forEach(keys, applied, { concurrency: "unbounded" })
+        expect(yield* Effect.forEach(keys, applied, { concurrency: "unbounded" })).toEqual(keys.map(() => "done"))
+        expect((yield* Stream.runCollect(store.list({ status: "recorded" }))).length).toBe(20)
+        now++
+        expect(yield* store.prune({ olderThan: 0 })).toBe(20)
+      })
+      let now = 1_000
+      yield* Effect.provide(program, RedisEffectStore.layer({ now: () => now }))
+    }).pipe(Effect.provide(serverWith("--cluster-enabled", "yes"))))
+})
