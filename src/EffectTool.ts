@@ -14,6 +14,7 @@ import type {
   CommonOptions,
   ContextOf,
   EffectToolBrand,
+  ExecuteAnswer,
   HeldContext,
   HeldResult,
   JsonOrSchema,
@@ -33,7 +34,9 @@ export { isEffectTool } from "./ai/effectToolDefinition.ts"
  * @category models
  * @since 0.1.0
  */
-export interface EffectTool<I, O, C = Record<string, unknown>> extends Tool<I, O, C>, EffectToolBrand {}
+export interface EffectTool<I, O, C = Record<string, unknown>, ST extends boolean = false>
+  extends Tool<I, O, C, ST>, EffectToolBrand
+{}
 
 /**
  * What the hooks of an effect tool get as `ctx`, and `execute` as `options.context`: the tool's own validated context, with
@@ -75,7 +78,8 @@ export interface EffectToolOptions<
   SR,
   DR,
   VR,
-  MR
+  MR,
+  ST extends boolean = false
 > extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR> {
   /**
    * The effect key of a call: what the side effect is about, for example `${ctx.run.runId}:comment:${issue}`. Calls with
@@ -94,15 +98,20 @@ export interface EffectToolOptions<
       | PromiseLike<NoInfer<Answer<O>>>
       | Effect.Effect<NoInfer<Answer<O>>, unknown, AR>)
     | undefined
+  /** Whether `execute` answers a Stream, whose values are shown while the effect is applied. Default: `false`. */
+  readonly streaming?: ST | undefined
   /**
    * Applies the effect. `options.effectKey` is the key, for an `Idempotency-Key` header or a marker in what it writes.
    *
    * It fails plainly only where nothing was applied, and with `EffectOutcomeUnknownError` where it does not know.
+   *
+   * With `streaming: true` it answers a Stream: the first run passes its values on as preliminary results, and the last one
+   * is recorded as the result.
    */
   readonly execute: (
     input: Decoded<S>,
     options: CallOptions<Ctx<CS>> & { readonly effectKey: string }
-  ) => Effect.Effect<O, E, R>
+  ) => ExecuteAnswer<ST, O, E, R>
   /** What to do with a key in doubt that nothing can check. Default: that of `EffectSettings`. */
   readonly whenInDoubt?: WhenInDoubt | undefined
   /** What to do when the key is called with another input. Default: that of `EffectSettings`. */
@@ -176,14 +185,15 @@ export const defineEffectTool = <
   SR = never,
   DR = never,
   VR = never,
-  MR = never
+  MR = never,
+  ST extends boolean = false
 >(
   options:
-    & EffectToolOptions<S, O, E, R, OS, CS, KR, AR, SR, DR, VR, MR>
+    & EffectToolOptions<S, O, E, R, OS, CS, KR, AR, SR, DR, VR, MR, ST>
     & JsonOrSchema<O, OS>
     & Unreserved<NoInfer<CS>>
 ): Effect.Effect<
-  EffectTool<Held<S>, HeldResult<O, OS>, HeldContext<CS>>,
+  EffectTool<Held<S>, HeldResult<O, OS>, HeldContext<CS>, ST>,
   never,
   Exclude<
     | R
@@ -210,6 +220,7 @@ type RawOptions = AnyToolOptions & Partial<Omit<EffectToolDefinition, "captured"
 /** The options that the AI SDK does not know. */
 const ours: ReadonlySet<string> = new Set([
   "execute",
+  "streaming",
   "effectKey",
   "alreadyApplied",
   "whenInDoubt",
@@ -224,11 +235,13 @@ const makeEffectTool = (options: RawOptions, context: Context.Context<never>): o
     throw new TypeError("defineEffectTool needs an execute: without one there is no effect to apply. Use tool instead.")
   }
   checkOptions("defineEffectTool", options)
+  const streaming = options.streaming === true
   const captured = capture(context, ToolContext)
   const codecs = toolCodecs(options, captured)
   checkReserved(codecs.context.sdkSchema)
-  return hideDefinition({ ...sdkFields(options, captured, codecs, ours), execute: refuseUnwrapped() }, {
+  return hideDefinition({ ...sdkFields(options, captured, codecs, ours), execute: refuseUnwrapped(streaming) }, {
     execute: options.execute as EffectToolDefinition["execute"],
+    streaming,
     effectKey: options.effectKey,
     alreadyApplied: options.alreadyApplied,
     whenInDoubt: options.whenInDoubt,

@@ -8,10 +8,12 @@ import type { AnySchema, Decoded, Held } from "./ai/AnySchema.ts"
 import { capture, rebindable } from "./ai/callContext.ts"
 import { executor } from "./ai/execute.ts"
 import { type AnyToolOptions, sdkFields, toolCodecs } from "./ai/sdkTool.ts"
+import { streamingExecutor } from "./ai/streamTool.ts"
 import type {
   CallOptions,
   CommonOptions,
   ContextOf,
+  ExecuteAnswer,
   HeldContext,
   HeldResult,
   HookServices,
@@ -29,14 +31,28 @@ export type { Tool } from "./ai/toolTypes.ts"
  * @category models
  * @since 0.1.0
  */
-export interface ToolOptions<S extends AnySchema, O, E, R, OS extends AnySchema, CS extends AnySchema, SR, DR, VR, MR>
-  extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR>
-{
+export interface ToolOptions<
+  S extends AnySchema,
+  O,
+  E,
+  R,
+  OS extends AnySchema,
+  CS extends AnySchema,
+  SR,
+  DR,
+  VR,
+  MR,
+  ST extends boolean = false
+> extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR> {
+  /** Whether `execute` answers a Stream, whose values are shown one by one. Default: `false`. */
+  readonly streaming?: ST | undefined
   /**
    * Does the work. It sees decoded input, may use services, may fail with anything, and is interrupted when the call is
    * aborted. Each call has a Scope of its own.
+   *
+   * With `streaming: true` it answers a Stream: its values are preliminary results, and the last one is the result.
    */
-  readonly execute: (input: Decoded<S>, options: CallOptions<ContextOf<CS>>) => Effect.Effect<O, E, R>
+  readonly execute: (input: Decoded<S>, options: CallOptions<ContextOf<CS>>) => ExecuteAnswer<ST, O, E, R>
 }
 
 /**
@@ -97,11 +113,12 @@ export const tool = <
   SR = never,
   DR = never,
   VR = never,
-  MR = never
+  MR = never,
+  ST extends boolean = false
 >(
-  options: ToolOptions<S, O, E, R, OS, CS, SR, DR, VR, MR> & JsonOrSchema<O, OS>
+  options: ToolOptions<S, O, E, R, OS, CS, SR, DR, VR, MR, ST> & JsonOrSchema<O, OS>
 ): Effect.Effect<
-  Tool<Held<S>, HeldResult<O, OS>, HeldContext<CS>>,
+  Tool<Held<S>, HeldResult<O, OS>, HeldContext<CS>, ST>,
   never,
   HookServices<R | SR | DR | VR | MR, S, OS, CS>
 > =>
@@ -109,13 +126,14 @@ export const tool = <
     Effect.sync(() => makeTool(options as never, context) as never)
   )
 
-const none: ReadonlySet<string> = new Set()
+/** The options that the AI SDK does not know. */
+const ours: ReadonlySet<string> = new Set(["streaming"])
 
 const makeTool = (options: AnyToolOptions, context: Context.Context<never>): object => {
   const captured = capture(context)
   const codecs = toolCodecs(options, captured)
-  return {
-    ...sdkFields(options, captured, codecs, none),
-    execute: rebindable((caller) => executor(options, captured, codecs, caller))
-  }
+  const fields = sdkFields(options, captured, codecs, ours)
+  return options["streaming"] === true
+    ? { ...fields, execute: rebindable((caller) => streamingExecutor(options, captured, codecs, caller)) }
+    : { ...fields, execute: rebindable((caller) => executor(options, captured, codecs, caller)) }
 }

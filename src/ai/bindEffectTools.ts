@@ -10,8 +10,9 @@ import { copyTool, mapTools } from "../internal/toolCopy.ts"
 import { retain } from "../store/lifetime.ts"
 import { ToolContext } from "../ToolContext.ts"
 import { contextOf } from "./callContext.ts"
-import { type EffectToolDefinition, getEffectToolDefinition } from "./effectToolDefinition.ts"
+import { type EffectToolDefinition, getEffectToolDefinition, refusal } from "./effectToolDefinition.ts"
 import { type Allow, reconciledCall } from "./reconciledCall.ts"
+import { ToolOutput } from "./streamToolOutput.ts"
 
 /** What binding needs to know about the call that the tools are bound for. */
 export interface BindOptions {
@@ -27,7 +28,7 @@ export interface BindOptions {
  * A set of tools of any kind. None is still the Effect that makes a tool, which has a `pipe`: write `yield*` before it.
  */
 export type Tools = Readonly<Record<string, { readonly inputSchema: unknown; readonly pipe?: never }>>
-type Execute = (input: unknown, options: ToolExecutionOptions<unknown>) => Promise<unknown>
+type Execute = (input: unknown, options: ToolExecutionOptions<unknown>) => Promise<unknown> | ToolOutput
 
 /** The calls of one wrap that are under way. */
 interface Calls {
@@ -106,15 +107,31 @@ const executor = (
     calls.running.add(running)
     running.fiber.addObserver(() => calls.running.delete(running))
   }
-  return (input, callOptions) => {
-    const stopped = ctx.run.signal
+  const stopped = ctx.run.signal
+  const start = (
+    caller: Fiber.Fiber<unknown, unknown> | undefined,
+    input: unknown,
+    callOptions: ToolExecutionOptions<unknown>,
+    signal: AbortSignal | undefined,
+    output?: ToolOutput
+  ): Promise<unknown> => {
     if (stopped.aborted) return Promise.reject(stopped.reason)
     if (calls.closed) return Promise.reject(rejection(closed(name)))
-    // a call from inside an Effect belongs to that fiber; one that the AI SDK makes, to the fiber that wrapped
-    const caller = Fiber.getCurrent()
     const run = caller === undefined ? bound : runIn(caller.context)
-    return track(() => run(call(input, callOptions), callOptions.abortSignal, started))
+    return track(() => run(call(input, callOptions, output), signal, started))
       .catch((error: unknown) => Promise.reject(stopped.aborted ? stopped.reason : rejection(error)))
+  }
+  // a call from inside an Effect belongs to that fiber; one that the AI SDK makes, to the fiber that wrapped
+  if (!definition.streaming) {
+    return (input, callOptions) => start(Fiber.getCurrent(), input, callOptions, callOptions.abortSignal)
+  }
+  return (input, callOptions) => {
+    const caller = Fiber.getCurrent()
+    return new ToolOutput(
+      (output, signal) => start(caller, input, callOptions, signal, output),
+      callOptions.abortSignal,
+      stopped
+    )
   }
 }
 
@@ -137,15 +154,15 @@ export const bindEffectTools = <T extends Tools>(
 
 // The types ask for both services; tools that are typed as a loose set come here without.
 const refusing = <T extends Tools>(tools: T, options: BindOptions, missing: string): T =>
-  mapTools(tools, (tool, name) =>
-    getEffectToolDefinition(tool) === undefined ? tool : copyTool(tool, {
-      execute: () =>
-        Promise.reject(
-          options.rejection(
-            new Error(
-              `The effect tool "${name}" was called without ${missing}, and nothing was executed. Provide ${missing} `
-                + `around generateText.`
-            )
+  mapTools(tools, (tool, name) => {
+    const definition = getEffectToolDefinition(tool)
+    return definition === undefined ? tool : copyTool(tool, {
+      execute: refusal(definition.streaming, () =>
+        options.rejection(
+          new Error(
+            `The effect tool "${name}" was called without ${missing}, and nothing was executed. Provide ${missing} `
+              + `around generateText.`
           )
-        )
-    } as object)) as T
+        ))
+    } as object)
+  }) as T

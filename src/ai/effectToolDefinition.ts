@@ -7,6 +7,7 @@ import type { OnInputChange, WhenInDoubt } from "../EffectSettings.ts"
 import { hideOnTool } from "../internal/toolCopy.ts"
 import type { Captured } from "./callContext.ts"
 import type { ToolCodecs } from "./sdkTool.ts"
+import { refusedOutput, type ToolOutput } from "./streamToolOutput.ts"
 
 /**
  * The normalized options of an effect tool. Hooks answer whatever their author wrote: `hookAnswer` makes an Effect of it.
@@ -14,6 +15,7 @@ import type { ToolCodecs } from "./sdkTool.ts"
  */
 export interface EffectToolDefinition {
   readonly execute: (input: unknown, options: object) => unknown
+  readonly streaming: boolean
   readonly effectKey: ((input: unknown, ctx: object, options: object) => unknown) | undefined
   readonly alreadyApplied: ((key: string, input: unknown, ctx: object) => unknown) | undefined
   readonly whenInDoubt: WhenInDoubt | undefined
@@ -61,10 +63,13 @@ export const isEffectTool = (tool: unknown): boolean => getEffectToolDefinition(
  * The `execute` of an effect tool that nobody wrapped. Each tool has a function of its own, since its definition hangs on
  * it.
  */
-export const refuseUnwrapped = () => (): Promise<never> =>
-  Promise.reject(
+export const refuseUnwrapped = (streaming: boolean) =>
+  refusal(streaming, () =>
     new Error(
       "An effect tool was called without reconciliation, and nothing was executed. Call it through generateText of "
         + "chamvi-effect, or wrap the tools with wrapToolsForRun before they are given to ai."
-    )
-  )
+    ))
+
+/** An `execute` that refuses each call in the form in which the tool answers. */
+export const refusal = (streaming: boolean, error: () => unknown): () => Promise<never> | ToolOutput =>
+  streaming ? () => refusedOutput(error()) : () => Promise.reject(error())

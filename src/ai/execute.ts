@@ -7,7 +7,7 @@ import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
 import { Data, Effect } from "effect"
 import { hookAnswer, runCall } from "../internal/promiseBridge.ts"
 import { type Caller, type Captured, contextOf } from "./callContext.ts"
-import { asHeld } from "./codecs.ts"
+import { asHeld, type OutputCodec } from "./codecs.ts"
 import type { AnyToolOptions, ToolCodecs } from "./sdkTool.ts"
 import { carryable, ToolFailure } from "./ToolFailure.ts"
 
@@ -30,37 +30,48 @@ export class ToolResultError extends Data.TaggedError("ToolResultError")<{
 
 /** The function for a tool, bound to `caller` or to nobody. */
 export const executor = (
-  options: AnyToolOptions,
+  { execute: hook }: AnyToolOptions,
   captured: Captured,
   codecs: ToolCodecs,
   caller: Caller | undefined
 ) => {
-  const bound = caller === undefined ? undefined : runCall(contextOf(captured, caller.context))
-  const alone = runCall(captured.all)
-  const reject = (error: unknown) => Promise.reject(caller === undefined ? carryable(error) : new ToolFailure(error))
-  const execute = executeOf(options, codecs)
+  const runner = runnerOf(captured, caller)
+  const reject = rejecter(caller)
+  const encode = encoder(codecs.output)
+  const execute = decoding(
+    codecs,
+    (decoded, call) => Effect.flatMap(hookAnswer("execute", () => hook?.(decoded as never, call as never)), encode)
+  )
   return (input: unknown, call: ToolExecutionOptions<unknown>): Promise<unknown> => {
-    const run = bound ?? runHere(captured, alone)
+    const run = runner()
     const start = () => run(execute(input, call), call.abortSignal).catch(reject)
     return caller === undefined ? start() : caller.track(start)
   }
 }
 
-/** Where nobody has bound the tool, it belongs to the fiber that calls it, if one does. */
-const runHere = (captured: Captured, alone: ReturnType<typeof runCall<never>>) => {
-  const context = contextOf(captured, undefined)
-  return context === captured.all ? alone : runCall(context)
+/** What runs a call. Where nobody has bound the tool, the call belongs to the fiber that makes it, if one does. */
+export const runnerOf = (captured: Captured, caller: Caller | undefined) => {
+  const alone = runCall(captured.all)
+  if (caller !== undefined) {
+    const bound = runCall(contextOf(captured, caller.context))
+    return () => bound
+  }
+  return () => {
+    const context = contextOf(captured, undefined)
+    return context === captured.all ? alone : runCall(context)
+  }
 }
 
-/** What a call does, with as few steps as the tool's schemas allow: every tool call of every agent comes along here. */
-const executeOf = ({ execute: hook }: AnyToolOptions, { context, input, output }: ToolCodecs) => {
-  const answer = (decoded: unknown, call: ToolExecutionOptions<unknown>) =>
-    Effect.flatMap(hookAnswer("execute", () => hook?.(decoded as never, call as never)), encode)
-  const encode = output.lifted
-    ? (value: unknown) => Effect.mapError(output.encode(value), unwritable)
-    : checkJson
+/** Where nobody takes a failure's carrier off again, the value travels by itself if it can. */
+export const rejecter = (caller: Caller | undefined) => (error: unknown): Promise<never> =>
+  Promise.reject(caller === undefined ? carryable(error) : new ToolFailure(error))
+
+type Answer = (decoded: unknown, call: ToolExecutionOptions<unknown>) => Effect.Effect<unknown, unknown>
+
+/** Decodes what a call gets, with as few steps as the schemas allow: every tool call of every agent comes along here. */
+export const decoding = ({ context, input }: ToolCodecs, answer: Answer): Answer => {
   if (input.decode === asHeld && context.decode === asHeld) return answer
-  return (held: unknown, call: ToolExecutionOptions<unknown>) =>
+  return (held, call) =>
     Effect.flatMap(
       Effect.interruptible(input.decode(held)),
       context.decode === asHeld
@@ -72,6 +83,10 @@ const executeOf = ({ execute: hook }: AnyToolOptions, { context, input, output }
           )
     )
 }
+
+/** Results as the AI SDK holds them. */
+export const encoder = (output: OutputCodec) =>
+  output.lifted ? (value: unknown) => Effect.mapError(output.encode(value), unwritable) : checkJson
 
 // The AI SDK writes results with JSON.stringify, and where that throws the whole call rejects: after the work was done.
 const checkJson = (value: unknown): Effect.Effect<unknown, ToolResultError> =>

@@ -16,6 +16,8 @@ import type { IEffectStore } from "../store/IEffectStore.ts"
 import type { ToolContext } from "../ToolContext.ts"
 import type { EffectToolDefinition } from "./effectToolDefinition.ts"
 import { hookContext } from "./hookContext.ts"
+import { Preview } from "./streamEffectTool.ts"
+import type { ToolOutput } from "./streamToolOutput.ts"
 
 /**
  * Who may run a tool: anything but `true` refuses the call, and so does a failure.
@@ -46,7 +48,7 @@ const settingsOf = (
 
 /**
  * The reconciled `execute` of a tool. The Effect that it answers runs with the services of the tool and the References of
- * the caller.
+ * the caller. With `output`, all values go there, the result too.
  */
 export const reconciledCall = (tool: BoundTool) => {
   const { allow, ctx, definition, name, store } = tool
@@ -76,7 +78,14 @@ export const reconciledCall = (tool: BoundTool) => {
         (key) => checkKey(name, key)
       )
 
-  const settled = (report: Report, input: unknown, seen: Seen, key: string, print: string) =>
+  const settled = (
+    report: Report,
+    input: unknown,
+    seen: Seen,
+    key: string,
+    print: string,
+    preview: Preview | undefined
+  ) =>
     Effect.withFiber((fiber) => {
       report.key = key
       const current = fiber.getRef(EffectSettings.Current)
@@ -89,8 +98,7 @@ export const reconciledCall = (tool: BoundTool) => {
         alreadyApplied: alreadyApplied
           && (() => hookAnswer("alreadyApplied", () => alreadyApplied(key, input, seen.context))),
         execute: (application) =>
-          hookAnswer("execute", () => execute(input, withSignal(seen, key, application)), application),
-
+          hookAnswer("execute", () => execute(input, withSignal(seen, key, application)), application, preview?.show),
         encode,
         settle,
         settings: settings === undefined ? current : override(current, settings)
@@ -115,21 +123,34 @@ export const reconciledCall = (tool: BoundTool) => {
       (input) => chain(codecs.input.encode(input), (json) => Effect.succeed({ input, print: fingerprint(name, json) }))
     )
 
-  const run = (report: Report, raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
+  const run = (
+    report: Report,
+    raw: unknown,
+    options: ToolExecutionOptions<unknown>,
+    output: ToolOutput | undefined
+  ): Effect.Effect<unknown, unknown> =>
     chain(read(raw), ({ input, print }) =>
       chain(contextOf(options.context), (context) => {
         const seen: Seen = { ...options, context }
         return chain(keyOf(input, seen, print), (key) => {
           // an input without canonical JSON has no fingerprint; with a key of its own it can still be told apart
-          const reconciled = settled(report, input, seen, key, Result.getOrElse(print, () => ""))
-          return Effect.flatMap(reconciled, ({ text }) => answer(key, text))
+          const preview = output && new Preview(output, name, encode)
+          const reconciled = settled(report, input, seen, key, Result.getOrElse(print, () => ""), preview)
+          return Effect.flatMap(
+            reconciled,
+            ({ text }) => preview === undefined ? answer(key, text) : preview.end(text, answer(key, text))
+          )
         })
       }))
 
-  return (raw: unknown, options: ToolExecutionOptions<unknown>): Effect.Effect<unknown, unknown> =>
+  return (
+    raw: unknown,
+    options: ToolExecutionOptions<unknown>,
+    output?: ToolOutput
+  ): Effect.Effect<unknown, unknown> =>
     Effect.suspend(() => {
       const report: Report = { key: "", tool: name, runId: ctx.run.runId, outcome: undefined, flags: noFlags }
-      const call = run(report, raw, options)
+      const call = run(report, raw, options, output)
       return reporting(report, allow === undefined ? call : Effect.andThen(checkAllowed(name, allow), call))
     })
 }

@@ -16,7 +16,7 @@ import type {
   ToolNeedsApprovalFunction,
   ToolResultOutput
 } from "@ai-sdk/provider-utils"
-import type { Effect, Schema, Scope } from "effect"
+import type { Effect, Schema, Scope, Stream } from "effect"
 import type { Absent, AnySchema, Decoded, DecodingServices, EncodingServices, Held } from "./AnySchema.ts"
 import type { IsJson } from "../internal/jsonForm.ts"
 
@@ -61,6 +61,10 @@ type NoError<O> = NoInfer<[O] extends [never] ? unknown : never>
 
 /** What a callback may answer: nothing, or an Effect that cannot fail. */
 export type CallbackAnswer<R, O> = void | PromiseLike<void> | Effect.Effect<unknown, NoError<O>, R>
+
+/** What `execute` answers: a Stream in a tool that says `streaming: true`, an Effect in every other one. */
+export type ExecuteAnswer<ST extends boolean, O, E, R> = [ST] extends [true] ? Stream.Stream<O, E, R>
+  : Effect.Effect<O, E, R>
 
 /** The AI SDK's call options, with the tool's own context. */
 export type CallOptions<C> = ToolExecutionOptions<C>
@@ -126,18 +130,22 @@ export interface CommonOptions<S extends AnySchema, O, OS extends AnySchema, CS 
  *
  * **Details**
  *
- * `I` and `O` are JSON forms: what the SDK holds, stores and sends. `execute` is called with them, and answers with them.
+ * `I` and `O` are JSON forms: what the SDK holds, stores and sends. `execute` is called with them, and answers with them: in
+ * a Promise, or, in a tool that streams (`ST` is `true`), one value after the other in an async iterable.
  *
  * @category models
  * @since 0.1.0
  */
-export interface Tool<I, O, C = Record<string, unknown>> {
+export interface Tool<I, O, C = Record<string, unknown>, ST extends boolean = false> {
   type?: undefined
   description?: string | ((options: { context: NoInfer<C>; experimental_sandbox?: SandboxSession }) => string)
   inputSchema: FlexibleSchema<I>
   outputSchema?: FlexibleSchema<O>
   contextSchema?: FlexibleSchema<C>
-  execute: (input: I, options: ToolExecutionOptions<C>) => PromiseLike<O>
+  execute: (
+    input: I,
+    options: ToolExecutionOptions<C>
+  ) => [ST] extends [true] ? AsyncIterableIterator<O> : PromiseLike<O>
   onInputStart?: (options: ToolExecutionOptions<NoInfer<C>>) => PromiseLike<void>
   onInputDelta?: (options: { inputTextDelta: string } & ToolExecutionOptions<NoInfer<C>>) => PromiseLike<void>
   onInputAvailable?: (options: { input: I } & ToolExecutionOptions<NoInfer<C>>) => PromiseLike<void>

@@ -9,7 +9,7 @@
  * Such a moment is found without polling: at the request itself (a fiber that waits in an interruptible region is cut at
  * once) and, while the fiber runs, by a wrapper around its `Scheduler`, which the run loop asks before every operation.
  */
-import { Context, Effect, type Fiber, Scheduler } from "effect"
+import { Context, Effect, Fiber, Scheduler } from "effect"
 
 /**
  * A fiber together with the gentle way to stop it.
@@ -27,11 +27,15 @@ type AnyFiber = Fiber.Fiber<unknown, unknown>
 const isInterruptible = (fiber: AnyFiber): boolean =>
   (fiber as AnyFiber & { readonly interruptible?: boolean }).interruptible !== false
 
+// Fibers that an interrupt reaches only where they wait.
+const patient = new WeakSet<AnyFiber>()
+
 class GentleScheduler implements Scheduler.Scheduler {
   readonly base: Scheduler.Scheduler
   readonly preventYield: boolean
   readonly executionMode: "sync" | "async"
   readonly requested = new Set<AnyFiber>()
+  private readonly watched = new WeakSet<AnyFiber>()
 
   constructor(base: Scheduler.Scheduler, preventYield: boolean) {
     this.base = base
@@ -41,12 +45,28 @@ class GentleScheduler implements Scheduler.Scheduler {
 
   shouldYield(fiber: AnyFiber): boolean {
     if (this.requested.size !== 0 && this.requested.has(fiber) && isInterruptible(fiber)) {
-      this.requested.delete(fiber)
-      fiber.interruptUnsafe()
-      // "yes" puts the operation at hand aside; the interrupt takes its place before it could start
-      return true
+      if (!patient.has(fiber)) {
+        this.requested.delete(fiber)
+        fiber.interruptUnsafe()
+        // "yes" puts the operation at hand aside; the interrupt takes its place before it could start
+        return true
+      }
+      this.watch(fiber)
     }
     return this.preventYield ? false : this.base.shouldYield(fiber)
+  }
+
+  // the task runs when the fiber does not: it has ended, or waits
+  private watch(fiber: AnyFiber): void {
+    if (this.watched.has(fiber)) return
+    this.watched.add(fiber)
+    fiber.currentDispatcher.scheduleTask(() => {
+      this.watched.delete(fiber)
+      if (this.requested.has(fiber) && isInterruptible(fiber)) {
+        this.requested.delete(fiber)
+        fiber.interruptUnsafe()
+      }
+    }, 0)
   }
 
   makeDispatcher(): Scheduler.SchedulerDispatcher {
@@ -97,7 +117,8 @@ export const forkGently = <R>(context: Context.Context<R>) => {
     const fiber = run(effect, { uninterruptible: true })
     const interrupt = (): void => {
       if (fiber.pollUnsafe() !== undefined) return
-      if (isInterruptible(fiber)) {
+      const running = patient.has(fiber) && Fiber.getCurrent() === fiber
+      if (isInterruptible(fiber) && !running) {
         fiber.interruptUnsafe()
       } else if (!scheduler.requested.has(fiber)) {
         scheduler.requested.add(fiber)
@@ -108,4 +129,16 @@ export const forkGently = <R>(context: Context.Context<R>) => {
     }
     return { fiber, interrupt }
   }
+}
+
+/**
+ * Lets gentle interrupts come to the fiber only where it waits: what it computes between two waits is not cut. For values
+ * that are on their way through code that is not ours.
+ */
+export const setPatient = (fiber: AnyFiber, is: boolean): void => void (is ? patient.add(fiber) : patient.delete(fiber))
+
+/** Whether an interrupt was asked for and has not arrived yet. */
+export const isAsked = (fiber: AnyFiber): boolean => {
+  const scheduler = fiber.getRef(Scheduler.Scheduler)
+  return scheduler instanceof GentleScheduler && scheduler.requested.has(fiber)
 }

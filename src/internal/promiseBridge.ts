@@ -4,8 +4,9 @@
  *
  * All Promises, `AbortSignal`s and `try`s of ranks 0 to 3 live here.
  */
-import { Cause, type Context, Effect, type Exit, Option, Predicate, type Scope, Stream } from "effect"
+import { Cause, type Context, Effect, type Exit, Predicate, type Scope, Stream } from "effect"
 import { forkGently, type GentleFiber } from "./gentleInterrupt.ts"
+import { lastOf, type OnValue } from "./lastValue.ts"
 
 /**
  * Runs `effect` as one call, with a Scope of its own.
@@ -103,15 +104,19 @@ const attempt = async <A>(make: () => PromiseLike<A>): Promise<A> => make()
  *
  * A Promise cannot be interrupted, and what it does may still come. With `stop`, whoever waits for one waits until it has
  * settled: the signal tells it to hurry, its value counts, and a rejection after the signal says nothing about what it did.
+ *
+ * `onValue` is for a hook that streams: it is told every value of the Stream or async iterable, and the one value of any
+ * other answer.
  */
 export const hookAnswer = (
   hook: string,
   evaluate: () => unknown,
-  stop?: Stoppable
+  stop?: Stoppable,
+  onValue?: OnValue
 ): Effect.Effect<unknown, unknown> =>
   Effect.flatMap(
     Effect.interruptible(Effect.suspend(() => evaluated(evaluate))),
-    (value) => settle(hook, value, stop)
+    (value) => settle(hook, value, stop, onValue)
   )
 
 /** What can be asked to stop. */
@@ -143,35 +148,36 @@ const kindOf = (answer: unknown): Kind => {
   }
 }
 
-const settle = (hook: string, answer: unknown, stop: Stoppable | undefined): Effect.Effect<unknown, unknown> => {
+const settle = (
+  hook: string,
+  answer: unknown,
+  stop: Stoppable | undefined,
+  onValue: OnValue | undefined
+): Effect.Effect<unknown, unknown> => {
   switch (kindOf(answer)) {
     case "value":
-      return Effect.succeed(answer)
+      return onValue === undefined ? Effect.succeed(answer) : Effect.as(onValue(answer), answer)
     case "effect":
       return Effect.die(nested(hook))
-    case "stream":
-      return Effect.andThen(
-        Effect.logWarning(unflagged(hook)),
-        lastOf(answer as unknown as Stream.Stream<unknown>)
-      )
+    case "stream": {
+      const last = lastOf(answer as unknown as Stream.Stream<unknown>, onValue)
+      return onValue === undefined ? Effect.andThen(Effect.logWarning(unflagged(hook)), last) : last
+    }
     case "iterable": {
       const iterable = answer as AsyncIterable<unknown>
       return stop === undefined
-        ? lastOf(Stream.fromAsyncIterable(iterable, (error) => error))
-        : lastHeld(iterable, stop)
+        ? lastOf(Stream.fromAsyncIterable(iterable, (error) => error), onValue)
+        : lastHeld(iterable, stop, onValue)
     }
     case "promise": {
       const promise = answer as PromiseLike<unknown>
       const settled = stop === undefined
         ? Effect.interruptible(Effect.tryPromise({ try: () => promise, catch: (error) => error }))
         : untilSettled(() => promise, stop)
-      return Effect.flatMap(settled, (value) => settle(hook, value, stop))
+      return Effect.flatMap(settled, (value) => settle(hook, value, stop, onValue))
     }
   }
 }
-
-const lastOf = (stream: Stream.Stream<unknown, unknown>): Effect.Effect<unknown, unknown> =>
-  Effect.map(Effect.interruptible(Stream.runLast(stream)), Option.getOrUndefined)
 
 const untilSettled = <A>(make: () => PromiseLike<A>, stop: Stoppable): Effect.Effect<A, unknown> =>
   Effect.uninterruptible(
@@ -184,7 +190,11 @@ const untilSettled = <A>(make: () => PromiseLike<A>, stop: Stoppable): Effect.Ef
   )
 
 /** The last value of an iterable that is asked to stop between two values only. */
-const lastHeld = (iterable: AsyncIterable<unknown>, stop: Stoppable): Effect.Effect<unknown, unknown> =>
+const lastHeld = (
+  iterable: AsyncIterable<unknown>,
+  stop: Stoppable,
+  onValue: OnValue = () => Effect.void
+): Effect.Effect<unknown, unknown> =>
   Effect.suspend(() => {
     const iterator = iterable[Symbol.asyncIterator]()
     const end = untilSettled(async () => iterator.return?.(), stop)
@@ -194,7 +204,7 @@ const lastHeld = (iterable: AsyncIterable<unknown>, stop: Stoppable): Effect.Eff
           ? Effect.succeed(last)
           : stop.signal.aborted
           ? Effect.andThen(Effect.ignore(end), Effect.interrupt)
-          : pull(next.value))
+          : Effect.andThen(onValue(next.value), Effect.suspend(() => pull(next.value))))
     return pull(undefined)
   })
 
