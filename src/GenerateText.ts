@@ -16,8 +16,9 @@ import type {
   RunContext,
   SomeOutput
 } from "./ai/callTypes.ts"
+import { noModel } from "./ai/noModel.ts"
 import { withOriginals } from "./ai/originals.ts"
-import { AiError } from "./AiError.ts"
+import type { AiError } from "./AiError.ts"
 
 /**
  * Generates a text, and calls tools on the way: the AI SDK's `generateText`, with its options and its result.
@@ -125,14 +126,3 @@ const run = Effect.fnUntraced(function*(options: RawOptions, context: Context.Co
       ...withOriginals(callbacks)
     } as RawOptions))
 })
-
-const noModel = () =>
-  Effect.fail(
-    AiError.from(
-      new ai.InvalidArgumentError({
-        parameter: "model",
-        value: undefined,
-        message: "The call names no model, and the Ai service has no default model"
-      })
-    )
-  )

@@ -43,6 +43,13 @@ export { applyOnce, type ApplyOnceOptions, type ApplyOnceSchema } from "./Reconc
 export { rerank, type RerankOptions } from "./Rerank.ts"
 export { runAgent, type RunAgentOptions, type SdkAgent } from "./RunAgent.ts"
 export { stepOf, type StepOptions } from "./Step.ts"
+export {
+  type StreamPart,
+  streamText,
+  type StreamTextResult,
+  type UIResponseOptions,
+  type UIStreamOptions
+} from "./StreamText.ts"
 export { type Tool, tool, type ToolOptions, ToolResultError } from "./Tool.ts"
 export { type Run, type RunOptions, ToolContext } from "./ToolContext.ts"
 export type { ArtifactInfo, Artifacts } from "./toolContext/Artifacts.ts"

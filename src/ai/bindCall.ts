@@ -39,14 +39,7 @@ export const bindCall = Effect.fnUntraced(function*<A>(
   const { abortSignal } = options
   const executions = new Executions()
   let failed: Cause.Cause<unknown> | undefined
-  const tools = options.tools === undefined ? undefined : bindTools(
-    yield* bindEffectTools(options.tools, {
-      context,
-      track: executions.track,
-      rejection: (failure) => new ToolFailure(failure)
-    }),
-    { context, ai: Context.get(context, Ai), track: executions.track }
-  )
+  const tools = yield* boundTools(options.tools, context, executions)
   const called = fromAbortable({
     make: (signal, stop) => {
       const fail = (cause: Cause.Cause<unknown>): void => {

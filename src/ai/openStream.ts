@@ -1,0 +1,124 @@
+/**
+ * Makes a call of the AI SDK's `streamText`: its tools and callbacks bound to the calling fiber, its life that of a scope.
+ */
+import * as ai from "ai"
+import { Cause, type Context, Effect } from "effect"
+import { Ai } from "../Ai.ts"
+import { AiError } from "../AiError.ts"
+import { boundTools, Executions } from "./bindCall.ts"
+import { bindCallbacks } from "./callbacks.ts"
+import { type End, LiveCall } from "./LiveCall.ts"
+import { noModel } from "./noModel.ts"
+import { withOriginals } from "./originals.ts"
+import { restartMarker } from "./partialOutput.ts"
+import type { Part } from "./PartLog.ts"
+import { originalOf } from "./ToolFailure.ts"
+
+export type RawOptions = Parameters<typeof ai.streamText>[0]
+type Callback = (event: never) => unknown
+
+/** Answers the call under way. What the SDK refuses at once, such as an option out of range, is a failure. */
+export const openStream = Effect.fnUntraced(function*(options: RawOptions, context: Context.Context<Ai>) {
+  const service = yield* Ai
+  const { defaults } = service
+  const { abortSignal } = options
+  if (abortSignal?.aborted === true) return yield* AiError.aborted(abortSignal.reason)
+  const model = options.model ?? defaults.model
+  if (model === undefined) return yield* noModel()
+  const executions = new Executions()
+  const tools = yield* boundTools(options.tools, context, executions)
+  const live = new LiveCall(service, executions, abortSignal)
+  yield* Effect.addFinalizer(() => Effect.promise(() => live.stop(scopeClosed())))
+  yield* Effect.try({
+    try: () =>
+      live.start(
+        start({
+          ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
+          ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
+          ...options,
+          model,
+          ...tools === undefined ? {} : { tools },
+          abortSignal: live.signal,
+          ...callbacksOf(options, live, context),
+          ...markingRestarts(options, live)
+        } as RawOptions).stream
+      ),
+    catch: (error) => AiError.from(error)
+  })
+  return live
+})
+
+/**
+ * The SDK's result with one reader, which keeps no copy of what was read. Releases that do not have it yet, or not any
+ * more, work too, and keep one.
+ */
+const start = (options: RawOptions): { readonly stream: ReadableStream<Part> } =>
+  ((ai as Partial<typeof ai>).experimental_streamTextLowMemory ?? ai.streamText)(options)
+
+const scopeClosed = () => AiError.aborted(undefined, "The call was aborted: its scope closed before the end.")
+
+/** The user's callbacks, and those that keep the call's state. */
+const callbacksOf = (options: RawOptions, live: LiveCall, context: Context.Context<Ai>): Record<string, unknown> => {
+  const bound: Record<string, Callback | undefined> = bindCallbacks(options, {
+    context,
+    signal: live.signal,
+    track: live.executions.track,
+    fail: (cause) => {
+      if (live.failure === undefined) bound.onError?.({ error: Cause.squash(cause) } as never)
+      live.fail(cause)
+    }
+  }) as Record<string, Callback | undefined>
+  const { onAbort, onChunk, onError } = bound
+  const onEnd = bound.onEnd ?? bound.onFinish
+  const own: Record<string, Callback | undefined> = {
+    ...bound,
+    ...withOriginals(bound) as Record<string, Callback>,
+    onChunk: onChunk && ((event: { readonly chunk: Part }) => onChunk({ chunk: restored(event.chunk) } as never)),
+    // where there is none, the SDK prints
+    onError: (event) => onError?.(event),
+    onAbort: (event: { readonly reason?: unknown }) => {
+      live.abortReason = event.reason
+      // a call that has failed is aborted too; that is no news
+      return live.failure === undefined ? onAbort?.(event as never) : undefined
+    },
+    onEnd: (event: End) => {
+      live.end = event
+      return onEnd?.(event as never)
+    }
+  }
+  return Object.fromEntries(
+    Object.entries(own).filter(([, callback]) => callback !== undefined)
+      .map(([name, callback]) => [name, isNotification(name) ? letGo(callback!, live.signal) : callback])
+  )
+}
+
+const isNotification = (name: string): boolean => /^(experimental_)?on[A-Z]/.test(name)
+
+/**
+ * A notification that the SDK does not wait for any more once the call is aborted. The notification itself goes on: but
+ * whoever ends a call shall not have to wait for it.
+ */
+const letGo = (callback: Callback, signal: AbortSignal) => (event: never): unknown => {
+  const answer = callback(event)
+  if (!(answer instanceof Promise)) return answer
+  return new Promise((resolve, reject) => {
+    const release = () => resolve(undefined)
+    const settled = () => signal.removeEventListener("abort", release)
+    signal.addEventListener("abort", release)
+    answer.then(resolve, reject).finally(settled)
+    if (signal.aborted) release()
+  })
+}
+
+/** Where a provider's stream may be begun anew, partial outputs have to know of it. */
+const markingRestarts = (options: RawOptions, live: LiveCall): object =>
+  options.streamRetries === undefined || options.output === undefined ? {} : {
+    experimental_transform: [
+      ...[options.experimental_transform ?? []].flat(),
+      restartMarker((part) => live.markRestart(part))
+    ]
+  }
+
+/** The part as readers see it: with the identical value that a tool failed with. */
+export const restored = (part: Part): Part =>
+  part.type === "tool-error" ? { ...part, error: originalOf(part.error) } : part
