@@ -3,8 +3,9 @@
  *
  * @since 0.1.0
  */
-import { RetryError, TypeValidationError } from "ai"
-import { Data, Predicate } from "effect"
+import { RetryError } from "ai"
+import { Data, Duration, Predicate } from "effect"
+import { discreetCause, discreetMessage, nameOf } from "./ai/discreetCause.ts"
 import { abbreviate } from "./internal/abbreviate.ts"
 
 /**
@@ -19,54 +20,22 @@ import { abbreviate } from "./internal/abbreviate.ts"
  * @category models
  * @since 0.1.0
  */
-export type AiErrorReason =
-  | "Aborted"
-  | "Timeout"
-  | "Gateway"
-  | "Unknown"
-  | "APICallError"
-  | "DownloadError"
-  | "EmptyResponseBodyError"
-  | "InvalidArgumentError"
-  | "InvalidDataContentError"
-  | "InvalidMessageRoleError"
-  | "InvalidPromptError"
-  | "InvalidResponseDataError"
-  | "InvalidToolApprovalError"
-  | "InvalidToolApprovalSignatureError"
-  | "InvalidToolInputError"
-  | "JSONParseError"
-  | "LoadAPIKeyError"
-  | "LoadSettingError"
-  | "MessageConversionError"
-  | "MissingToolResultsError"
-  | "NoContentGeneratedError"
-  | "NoImageGeneratedError"
-  | "NoObjectGeneratedError"
-  | "NoOutputGeneratedError"
-  | "NoSpeechGeneratedError"
-  | "NoSuchModelError"
-  | "NoSuchProviderError"
-  | "NoSuchProviderReferenceError"
-  | "NoSuchToolError"
-  | "NoTranscriptGeneratedError"
-  | "SerializationError"
-  | "StreamProviderError"
-  | "ToolCallNotFoundForApprovalError"
-  | "ToolCallRepairError"
-  | "ToolChoiceViolationError"
-  | "TypeValidationError"
-  | "UnsupportedFunctionalityError"
+export type AiErrorReason = "Aborted" | "Timeout" | "Gateway" | "Unknown" | (typeof classes)[number]
 
-const reasons: ReadonlySet<string> = new Set<Exclude<AiErrorReason, "Aborted" | "Timeout" | "Gateway" | "Unknown">>([
+const classes = [
   "APICallError",
+  "DecisionRefusalError",
+  "DecisionUnsupportedQuestionTypeError",
   "DownloadError",
   "EmptyResponseBodyError",
+  "ExtractionRefusalError",
+  "ExtractionUnsupportedFieldTypeError",
   "InvalidArgumentError",
   "InvalidDataContentError",
   "InvalidMessageRoleError",
   "InvalidPromptError",
   "InvalidResponseDataError",
+  "InvalidStreamPartError",
   "InvalidToolApprovalError",
   "InvalidToolApprovalSignatureError",
   "InvalidToolInputError",
@@ -85,25 +54,24 @@ const reasons: ReadonlySet<string> = new Set<Exclude<AiErrorReason, "Aborted" | 
   "NoSuchProviderReferenceError",
   "NoSuchToolError",
   "NoTranscriptGeneratedError",
+  "NoTranslationGeneratedError",
+  "NoVideoGeneratedError",
   "SerializationError",
   "StreamProviderError",
+  "TooManyEmbeddingValuesForCallError",
   "ToolCallNotFoundForApprovalError",
   "ToolCallRepairError",
   "ToolChoiceViolationError",
   "TypeValidationError",
-  "UnsupportedFunctionalityError"
-])
+  "UIMessageStreamError",
+  "UnsupportedFunctionalityError",
+  "UnsupportedModelVersionError"
+] as const
 
-// The messages of these hold the value that they are about: a prompt, a context, a response.
-const talkative: ReadonlySet<string> = new Set<AiErrorReason>([
-  "TypeValidationError",
-  "JSONParseError",
-  "InvalidResponseDataError",
-  "InvalidToolInputError"
-])
+const reasons: ReadonlySet<string> = new Set(classes)
 
 /**
- * A call of the AI SDK failed. `cause` is the SDK's own error, identical.
+ * A call of the AI SDK failed. `cause` is the SDK's own error, identical unless its words would tell too much.
  *
  * **Details**
  *
@@ -112,8 +80,11 @@ const talkative: ReadonlySet<string> = new Set<AiErrorReason>([
  *
  * **Gotchas**
  *
- * An `APICallError` holds the whole request, with the prompt in it. The message of an `AiError` never does, and `cause` is
- * not an own property, so that loggers and serializers do not reach it. Take care where you log `cause` yourself.
+ * Loggers print messages, and the chain of causes. So no message of an `AiError` repeats a prompt or what a model wrote, and
+ * where the SDK's own message does (`TypeValidationError`, `JSONParseError`, and what they caused), `cause` is an object of
+ * the same class, with the same fields, in other words. `cause` is not an own property: `JSON.stringify` and `inspect` do
+ * not reach it. Its fields do hold what was sent and answered (`requestBodyValues`, `text`, `value`): take care where you
+ * write them down yourself.
  *
  * **Example** (Reacting to a refused key)
  *
@@ -144,10 +115,12 @@ export class AiError extends Data.TaggedError("AiError")<{
   readonly statusCode: number | undefined
   /** How many attempts were made. */
   readonly attempts: number
+  /** How long the provider asked to wait before the next attempt, if it did. */
+  readonly retryAfter: Duration.Duration | undefined
 }> {
   #cause: unknown = undefined
 
-  /** The error of the AI SDK, or what else was thrown: the identical value. */
+  /** The error of the AI SDK, or what else was thrown. */
   override get cause(): unknown {
     return this.#cause
   }
@@ -163,9 +136,10 @@ export class AiError extends Data.TaggedError("AiError")<{
       statusCode: Predicate.hasProperty(last, "statusCode") && typeof last.statusCode === "number"
         ? last.statusCode
         : undefined,
-      attempts: RetryError.isInstance(cause) ? cause.errors.length : 1
+      attempts: RetryError.isInstance(cause) ? cause.errors.length : 1,
+      retryAfter: retryAfterOf(last)
     })
-    error.#cause = cause
+    error.#cause = discreetCause(cause)
     return error
   }
 
@@ -176,7 +150,8 @@ export class AiError extends Data.TaggedError("AiError")<{
       message,
       isRetryable: false,
       statusCode: undefined,
-      attempts: 1
+      attempts: 1,
+      retryAfter: undefined
     })
     error.#cause = reason
     return error
@@ -184,25 +159,27 @@ export class AiError extends Data.TaggedError("AiError")<{
 }
 
 const reasonOf = (error: unknown): AiErrorReason => {
-  const name = Predicate.hasProperty(error, "name") && typeof error.name === "string" ? error.name : ""
+  const name = nameOf(error)
   if (name === "TimeoutError") return "Timeout"
   if (name.startsWith("Gateway")) return "Gateway"
-  const known = name.replace(/^AI_/, "")
-  return reasons.has(known) ? known as AiErrorReason : "Unknown"
+  return reasons.has(name) ? name as AiErrorReason : "Unknown"
 }
 
 const messageOf = (reason: AiErrorReason, error: unknown): string => {
   if (reason === "Timeout") return "The call did not finish within its timeout."
-  if (talkative.has(reason)) return `${reason}: the value${placeOf(error)} did not have the expected form (see cause).`
-  const text = error instanceof Error ? error.message : typeof error === "string" ? error : ""
+  const text = discreetMessage(error)
+    ?? (error instanceof Error ? error.message : typeof error === "string" ? error : "")
   return text === "" ? `The call failed (${reason}).` : `${reason}: ${abbreviate(text, 1000)}`
 }
 
-/** Which value it was: the name of a tool, say, which the SDK keeps beside the value. */
-const placeOf = (error: unknown): string => {
-  if (!TypeValidationError.isInstance(error) || error.context === undefined) return ""
-  const { entityName, field } = error.context
-  return [field === undefined ? "" : ` of ${field}`, entityName === undefined ? "" : ` (${entityName})`]
-    .map((part) => abbreviate(part))
-    .join("")
+/** The headers that the AI SDK's own retries follow. A date counts from the answer's own `date`. */
+const retryAfterOf = (error: unknown): Duration.Duration | undefined => {
+  if (!Predicate.hasProperty(error, "responseHeaders") || !Predicate.isObject(error.responseHeaders)) return undefined
+  const headers = error.responseHeaders as Readonly<Record<string, string | undefined>>
+  const millis = [
+    Number.parseFloat(headers["retry-after-ms"] ?? ""),
+    Number(headers["retry-after"] ?? Number.NaN) * 1000,
+    Date.parse(headers["retry-after"] ?? "") - Date.parse(headers["date"] ?? "")
+  ].find((value) => Number.isFinite(value) && value >= 0)
+  return millis === undefined ? undefined : Duration.millis(millis)
 }
