@@ -60,7 +60,8 @@ export class Heartbeats {
       if (this.beating.nextAt <= nextAt) return
       this.beating.fiber.interruptUnsafe()
     }
-    const wait = Duration.millis(Math.max(0, nextAt - monotonicMillis(this.clock)))
+    // whole milliseconds: a clock may end a sleep of less than one at once, and the beat would be polled for
+    const wait = Duration.millis(Math.ceil(nextAt - monotonicMillis(this.clock)))
     const context = Context.make(Clock.Clock, this.clock) as Context.Context<never>
     const fiber = Effect.runForkWith(context)(Effect.andThen(this.clock.sleep(wait), this.beat))
     this.beating = { fiber, nextAt }
