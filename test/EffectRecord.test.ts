@@ -301,7 +301,21 @@ describe("EffectRecord", () => {
       _tag: "Value",
       value: undefined
     })
-    assert.strictEqual(recordOf(EffectResolution.applied())._tag, "Unavailable")
+    assert.deepStrictEqual(recordOf(EffectResolution.applied()), {
+      _tag: "Unavailable",
+      reason: "the key was resolved as applied, without a result"
+    })
+  })
+
+  it("a resolution ends a takeover, and needs no lease of a released key to be over", () => {
+    const taken = rowOf(Row.claim({ ...held, leaseEnd: now }, second, now, 3))
+    assert.isTrue(taken.takenOver)
+    const later = taken.leaseEnd
+    for (const resolution of [EffectResolution.applied(1), EffectResolution.notApplied, EffectResolution.unknown]) {
+      assert.isFalse(rowOf(Row.resolve(taken, resolution, "1", later)).takenOver)
+    }
+    // a clock that was set back
+    assert.strictEqual(replyOf(Row.resolve(released.inDoubt, EffectResolution.notApplied, undefined, 300)), "ok")
   })
 
   it("who thaws after a resolution finds its claim lost, and may not undo it", () => {
