@@ -33,7 +33,7 @@ export class Preview {
   /** Shows a value, as far as somebody looks. It cannot fail: what is wrong with a preview must not stop the effect. */
   readonly show: OnValue = (value) =>
     Effect.suspend(() =>
-      this.#output.left ? Effect.void : Effect.matchCauseEffect(this.#encode(value), {
+      this.#output.left ? Effect.void : Effect.matchCauseEffect(Effect.suspend(() => this.#encode(value)), {
         onSuccess: (json) => {
           this.#shown = RecordedResult.fromJson(json)
           this.#output.offer(json === undefined ? undefined : JSON.parse(json))

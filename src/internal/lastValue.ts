@@ -32,14 +32,13 @@ const drain = (
   onValue: OnValue | undefined,
   last: unknown,
   asked: boolean
-): Effect.Effect<unknown, unknown, Scope.Scope> => {
-  if (asked) setPatient(fiber, false)
-  return Pull.matchEffect(Effect.interruptible(pull), {
+): Effect.Effect<unknown, unknown, Scope.Scope> =>
+  Pull.matchEffect(Effect.interruptible(pull), {
     onSuccess: (values) => {
+      if (asked) setPatient(fiber, false)
       const goOn = Effect.suspend(() => drain(fiber, pull, onValue, values.at(-1), isAsked(fiber)))
       return onValue === undefined ? goOn : Effect.andThen(Effect.forEach(values, onValue, { discard: true }), goOn)
     },
     onFailure: (cause) => Effect.failCause(cause),
     onDone: () => Effect.succeed(last)
   })
-}
