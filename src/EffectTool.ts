@@ -15,6 +15,7 @@ import type {
   ContextOf,
   EffectToolBrand,
   ExecuteAnswer,
+  FailsWith,
   HeldContext,
   HeldResult,
   JsonOrSchema,
@@ -79,8 +80,10 @@ export interface EffectToolOptions<
   DR,
   VR,
   MR,
-  ST extends boolean = false
-> extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR> {
+  ST extends boolean = false,
+  NE = never,
+  NR = never
+> extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR, NE, NR> {
   /**
    * The effect key of a call: what the side effect is about, for example `${ctx.run.runId}:comment:${issue}`. Calls with
    * one key are one effect. Default: the run, the tool and a hash of the whole input.
@@ -186,14 +189,16 @@ export const defineEffectTool = <
   DR = never,
   VR = never,
   MR = never,
-  ST extends boolean = false
+  ST extends boolean = false,
+  NE = never,
+  NR = never
 >(
   options:
-    & EffectToolOptions<S, O, E, R, OS, CS, KR, AR, SR, DR, VR, MR, ST>
+    & EffectToolOptions<S, O, E, R, OS, CS, KR, AR, SR, DR, VR, MR, ST, NE, NR>
     & JsonOrSchema<O, OS>
     & Unreserved<NoInfer<CS>>
 ): Effect.Effect<
-  EffectTool<Held<S>, HeldResult<O, OS>, HeldContext<CS>, ST>,
+  EffectTool<Held<S>, HeldResult<O, OS>, HeldContext<CS>, ST> & FailsWith<NE>,
   never,
   Exclude<
     | R
@@ -203,6 +208,7 @@ export const defineEffectTool = <
     | DR
     | VR
     | MR
+    | NR
     | DecodingServices<S>
     | EncodingServices<S>
     | DecodingServices<OS>

@@ -8,7 +8,7 @@ import { type Context, Effect } from "effect"
 import { Ai } from "./Ai.ts"
 import { agentForCall, ownTools } from "./ai/agentForCall.ts"
 import { bindCall } from "./ai/bindCall.ts"
-import type { CallbackServices, Effectful } from "./ai/callbackTypes.ts"
+import type { CallbackError, CallbackServices, Effectful } from "./ai/callbackTypes.ts"
 import type { CallServices } from "./ai/callTypes.ts"
 import { withOriginals } from "./ai/originals.ts"
 import type { AiError } from "./AiError.ts"
@@ -111,7 +111,7 @@ export const runAgent = <A extends SdkAgent, O extends RunAgentOptions<A>>(
   options: O & OnlyOptions<O, A>
 ): Effect.Effect<
   Awaited<ReturnType<A["generate"]>>,
-  AiError,
+  AiError | CallbackError<O & { readonly tools: A["tools"] }>,
   Ai | CallServices<{ readonly tools: A["tools"] }> | CallbackServices<O>
 > => Effect.contextWith((context: Context.Context<Ai>) => run(agent, options, context)) as never
 

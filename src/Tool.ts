@@ -14,6 +14,7 @@ import type {
   CommonOptions,
   ContextOf,
   ExecuteAnswer,
+  FailsWith,
   HeldContext,
   HeldResult,
   HookServices,
@@ -23,7 +24,7 @@ import type {
 } from "./ai/toolTypes.ts"
 
 export { ToolResultError } from "./ai/execute.ts"
-export type { Tool } from "./ai/toolTypes.ts"
+export type { ApprovalFailure, Tool } from "./ai/toolTypes.ts"
 
 /**
  * The options of `tool`: those of the AI SDK's function tools, with Effects where it has Promises.
@@ -42,8 +43,10 @@ export interface ToolOptions<
   DR,
   VR,
   MR,
-  ST extends boolean = false
-> extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR> {
+  ST extends boolean = false,
+  NE = never,
+  NR = never
+> extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR, NE, NR> {
   /** Whether `execute` answers a Stream, whose values are shown one by one. Default: `false`. */
   readonly streaming?: ST | undefined
   /**
@@ -114,13 +117,15 @@ export const tool = <
   DR = never,
   VR = never,
   MR = never,
-  ST extends boolean = false
+  ST extends boolean = false,
+  NE = never,
+  NR = never
 >(
-  options: ToolOptions<S, O, E, R, OS, CS, SR, DR, VR, MR, ST> & JsonOrSchema<O, OS>
+  options: ToolOptions<S, O, E, R, OS, CS, SR, DR, VR, MR, ST, NE, NR> & JsonOrSchema<O, OS>
 ): Effect.Effect<
-  Tool<Held<S>, HeldResult<O, OS>, HeldContext<CS>, ST>,
+  Tool<Held<S>, HeldResult<O, OS>, HeldContext<CS>, ST> & FailsWith<NE>,
   never,
-  HookServices<R | SR | DR | VR | MR, S, OS, CS>
+  HookServices<R | SR | DR | VR | MR | NR, S, OS, CS>
 > =>
   Effect.contextWith((context: Context.Context<never>) =>
     Effect.sync(() => makeTool(options as never, context) as never)

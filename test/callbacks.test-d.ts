@@ -3,6 +3,7 @@ import { Context, Data, Effect, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import type { Ai } from "../src/Ai.ts"
 import type { AiError } from "../src/AiError.ts"
+import { defineEffectTool } from "../src/EffectTool.ts"
 import { generateText } from "../src/GenerateText.ts"
 import { tool } from "../src/Tool.ts"
 import type { Same } from "./support/types.ts"
@@ -185,5 +186,72 @@ describe("callback options", () => {
       onStepEnd: (step) => log(step.text)
     })
     expectTypeOf<Same<Services<typeof call>, Ai | Log>>().toEqualTypeOf<true>()
+  })
+
+  it("of tools bring their services to the tool, and the errors of needsApproval to the call", () => {
+    const make = tool({
+      inputSchema: Schema.Struct({ city: Schema.String, at: Schema.Date }),
+      contextSchema: Schema.Struct({ tenant: Schema.String }),
+      execute: ({ city }) => Effect.succeed(city),
+      needsApproval: ({ at, city }, { context }) => {
+        expectTypeOf(at).toEqualTypeOf<string>()
+        expectTypeOf(context.tenant).toEqualTypeOf<string>()
+        return allows(city)
+      },
+      onInputDelta: ({ inputTextDelta }) => log(inputTextDelta)
+    })
+    expectTypeOf<Same<Services<typeof make>, Rules | Log>>().toEqualTypeOf<true>()
+    const guarded = {} as Success<typeof make>
+    const call = generateText({
+      model,
+      prompt: "hi",
+      tools: { guarded, weather },
+      toolsContext: { guarded: { tenant: "1" } },
+      prepareStep: () => Effect.as(left, {})
+    })
+    expectTypeOf<Failure<typeof call>>().toEqualTypeOf<AiError | NoRules | OverBudget>()
+    expectTypeOf<Same<Services<typeof call>, Ai | Budget>>().toEqualTypeOf<true>()
+    const effect = defineEffectTool({
+      inputSchema: Schema.Struct({ city: Schema.String }),
+      execute: ({ city }) => Effect.succeed(city),
+      needsApproval: ({ city }) => allows(city)
+    })
+    expectTypeOf<Same<Services<typeof effect>, Rules>>().toEqualTypeOf<true>()
+    const other = generateText({ model, prompt: "hi", tools: { effect: {} as Success<typeof effect> } })
+    expectTypeOf<Failure<typeof other>>().toEqualTypeOf<AiError | NoRules>()
+    const sure = tool({
+      inputSchema: Schema.Struct({}),
+      execute: () => Effect.succeed(1),
+      needsApproval: () => true
+    })
+    const plain = generateText({ model, prompt: "hi", tools: { sure: {} as Success<typeof sure> } })
+    expectTypeOf<Failure<typeof plain>>().toEqualTypeOf<AiError>()
+    void tool({
+      inputSchema: Schema.Struct({}),
+      execute: () => Effect.succeed(1),
+      // @ts-expect-error not a boolean
+      needsApproval: () => Effect.succeed("yes")
+    })
+  })
+
+  it("stand beside toolsContext, which is asked for where tools have a contextSchema", () => {
+    const make = tool({
+      inputSchema: Schema.Struct({}),
+      contextSchema: Schema.Struct({ id: Schema.String }),
+      execute: (_, { context }) => Effect.succeed(context.id)
+    })
+    const user = {} as Success<typeof make>
+    void generateText({
+      model,
+      prompt: "hi",
+      tools: { user },
+      toolsContext: { user: { id: "1" } },
+      prepareStep: ({ toolsContext }) => {
+        expectTypeOf(toolsContext.user.id).toEqualTypeOf<string>()
+        return Effect.as(left, { toolsContext: { user: { id: "2" } } })
+      }
+    })
+    // @ts-expect-error toolsContext is missing
+    void generateText({ model, prompt: "hi", tools: { user }, onStart: () => log("start") })
   })
 })

@@ -1,9 +1,8 @@
 /** Callback options that answer Effects, in `generateText`: what they may do to a call, and what happens to them. */
 import { expect, it } from "@effect/vitest"
-import { isStepCount, tool as sdkTool } from "ai"
-import { Cause, Context, Data, Deferred, Effect, Exit, Fiber, Layer, Logger, Schema } from "effect"
+import { isStepCount } from "ai"
+import { Cause, Context, Data, Effect, Layer, Logger, Schema } from "effect"
 import { describe } from "vitest"
-import { z } from "zod"
 import { Ai } from "../src/Ai.ts"
 import { generateText } from "../src/GenerateText.ts"
 import { tool } from "../src/Tool.ts"

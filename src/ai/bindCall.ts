@@ -9,7 +9,7 @@ import { AiError } from "../AiError.ts"
 import { fromAbortable } from "../internal/promiseBridge.ts"
 import { mapTools } from "../internal/toolCopy.ts"
 import { bindEffectTools } from "./bindEffectTools.ts"
-import { bindCallbacks } from "./callbacks.ts"
+import { bindCallbacks, type CallbackCall } from "./callbacks.ts"
 import { bindTool, type Caller } from "./callContext.ts"
 import { ToolFailure } from "./ToolFailure.ts"
 
@@ -39,15 +39,15 @@ export const bindCall = Effect.fnUntraced(function*<A>(
   const { abortSignal } = options
   const executions = new Executions()
   let failed: Cause.Cause<unknown> | undefined
-  const tools = yield* boundTools(options.tools, context, executions)
+  const bindTools = yield* boundTools(options.tools, context, executions)
   const called = fromAbortable({
     make: (signal, stop) => {
       const fail = (cause: Cause.Cause<unknown>): void => {
         failed ??= cause
         stop()
       }
-      const callbacks = bindCallbacks(options, { context, signal, track: executions.track, fail })
-      return ended(make({ tools, callbacks, signal }), executions, stop)
+      const call: CallbackCall = { context, signal, track: executions.track, fail }
+      return ended(make({ tools: bindTools(call), callbacks: bindCallbacks(options, call), signal }), executions, stop)
     },
     foreign: abortSignal,
     drained: () => executions.ended()
@@ -62,24 +62,27 @@ export const bindCall = Effect.fnUntraced(function*<A>(
 const aiError = (error: unknown, abortSignal: AbortSignal | undefined): AiError =>
   abortSignal?.aborted === true && error === abortSignal.reason ? AiError.aborted(error) : AiError.from(error)
 
-/** The tools of a call, bound to its fiber for as long as the scope is open. */
+/**
+ * How to bind a call's tools to its fiber and to what stops it, for as long as the scope is open. (The first needs a scope,
+ * and the second is known when the call begins.)
+ */
 export const boundTools = Effect.fnUntraced(function*(
   tools: ToolSet | undefined,
   context: Context.Context<Ai>,
   executions: Executions
 ) {
-  return tools === undefined ? undefined : bindTools(
-    yield* bindEffectTools(tools, {
-      context,
-      track: executions.track,
-      rejection: (failure) => new ToolFailure(failure)
-    }),
-    { context, ai: Context.get(context, Ai), track: executions.track }
-  )
+  if (tools === undefined) return (): undefined => undefined
+  const reconciled = yield* bindEffectTools(tools, {
+    context,
+    track: executions.track,
+    rejection: (failure) => new ToolFailure(failure)
+  })
+  const ai = Context.get(context, Ai)
+  return (call: CallbackCall): ToolSet => {
+    const caller: Caller = { context, ai, track: executions.track, call }
+    return mapTools(reconciled, (tool) => bindTool(tool, caller)) as ToolSet
+  }
 })
-
-const bindTools = (tools: ToolSet, caller: Caller): ToolSet =>
-  mapTools(tools, (tool) => bindTool(tool, caller)) as ToolSet
 
 // The SDK can reject while other tools of the step still run. They are stopped, and waited for.
 const ended = async <A>(call: PromiseLike<A>, executions: Executions, stop: () => void): Promise<A> => {

@@ -24,6 +24,7 @@ import { EffectEvent } from "../EffectEvent.ts"
 import { EffectSettings } from "../EffectSettings.ts"
 import { copyTool, hideOnTool } from "../internal/toolCopy.ts"
 import { Enclosing } from "../reconciliation/Application.ts"
+import type { CallbackCall } from "./callbacks.ts"
 
 /** Who calls: the fiber's context, and what a `generateText` keeps for its call. */
 export interface Caller {
@@ -31,6 +32,8 @@ export interface Caller {
   readonly ai: Ai["Service"]
   /** Starts an execution and keeps an eye on it, so that none outlives the call. */
   readonly track: <A>(start: () => Promise<A>) => Promise<A>
+  /** What decisions of tools do to the call. */
+  readonly call: CallbackCall
 }
 
 // What is never captured, because it belongs to the moment of the call. A Reference of the user's own that is set both

@@ -7,6 +7,7 @@
  * @since 0.1.0
  */
 import type { Effect, Scope } from "effect"
+import type { ApprovalError } from "./toolTypes.ts"
 
 /** Callbacks that are told what happens. They cannot fail, and change nothing for the call. */
 export type NotificationName =
@@ -80,7 +81,10 @@ export type CallbackServices<O> = Exclude<
   Scope.Scope
 >
 
-/** What the decisions of inferred options fail with. */
-export type CallbackError<O> = {
-  [K in keyof O]-?: K extends DecisionName ? ErrorOf<AnswerOf<O[K]>> : never
-}[keyof O]
+/** What the decisions of inferred options fail with, and those of the tools among them. */
+export type CallbackError<O> =
+  | { [K in keyof O]-?: K extends DecisionName ? ErrorOf<AnswerOf<O[K]>> : never }[keyof O]
+  | ToolsError<O>
+
+type ToolsError<O> = O extends { readonly tools?: infer T } ? T extends object ? ApprovalError<T[keyof T]> : never
+  : never

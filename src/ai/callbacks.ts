@@ -7,7 +7,7 @@
  * Decisions are what a call goes on with. They are interrupted with it, and one whose Effect fails ends it. What a plain
  * function throws, or its Promise rejects with, stays the SDK's business: it knows better answers than an end.
  */
-import { Cause, Context, Effect, Predicate } from "effect"
+import { Cause, Context, Effect, Predicate, type Scope } from "effect"
 import { Ai } from "../Ai.ts"
 import { hookAnswer, runCall } from "../internal/promiseBridge.ts"
 import { warn } from "../reconciliation/log.ts"
@@ -49,35 +49,58 @@ const bindOption = (name: string, option: unknown, bind: Bind, call: CallbackCal
 const notification: Bind = (name, callback, { context }) => {
   const ai = Context.get(context, Ai)
   const run = runCall(context)
+  return (...args) => run(heard(`The callback ${name}`, hookAnswer(name, () => callback(...args)), ai))
+}
+
+/**
+ * A callback that nobody may suffer from. It runs in a fiber of `ai` if there is one, with a Scope of its own, and where it
+ * comes to no answer, that is logged.
+ */
+export const heard = <A, E, R>(
+  who: string,
+  callback: Effect.Effect<A, E, R>,
+  ai: Ai["Service"] | undefined
+): Effect.Effect<A | undefined, never, Exclude<R, Scope.Scope>> => {
+  const scoped = Effect.scoped(callback)
+  return Effect.catchCause(
+    ai === undefined ? scoped : ai.runCallback(scoped),
+    (cause) =>
+      Effect.as(
+        warn(
+          Cause.hasInterruptsOnly(cause) ? `${who} was stopped, or came after its Ai had closed` : `${who} failed`,
+          cause
+        ),
+        undefined
+      )
+  )
+}
+
+const decision: Bind = (name, callback, call) => {
+  const decide = decider(name, runCall(call.context), call)
   return (...args) => {
-    const told = ai.runCallback(Effect.scoped(hookAnswer(name, () => callback(...args))))
-    return run(Effect.catchCause(told, (cause) => warn(unheard(name, cause), cause)))
+    const answer = callback(...args)
+    if (mayHoldEffect(answer)) return decide(answer, ownSignal(args))
+    return wantsPromise.has(name) ? Promise.resolve(answer) : answer
   }
 }
 
-const unheard = (name: string, cause: Cause.Cause<unknown>): string =>
-  Cause.hasInterruptsOnly(cause)
-    ? `The callback ${name} was stopped, or came after its Ai had closed`
-    : `The callback ${name} failed`
+/** Other answers need nobody's help: most of them are given at once, and shall cost nothing. */
+export const mayHoldEffect = (answer: unknown): boolean => Effect.isEffect(answer) || Predicate.isPromiseLike(answer)
 
-const decision: Bind = (name, callback, call) => {
-  const run = runCall(call.context)
+/** What comes of a decision that answered an Effect or a Promise, for a call, or on its own where there is none. */
+export const decider = (name: string, run: ReturnType<typeof runCall<never>>, call: CallbackCall | undefined) => {
   const answered = (answer: unknown, fails: (cause: Cause.Cause<unknown>) => boolean) =>
     Effect.tapCause(
       hookAnswer(name, () => answer),
-      (cause) => Effect.sync(() => fails(cause) ? call.fail(cause) : undefined)
+      (cause) => Effect.sync(() => fails(cause) ? call?.fail(cause) : undefined)
     )
-  return (...args) => {
-    const answer = callback(...args)
-    if (Effect.isEffect(answer)) {
-      const signal = ownSignal(args) ?? call.signal
-      return call.track(() =>
-        run(answered(answer, (cause) => !(signal.aborted && Cause.hasInterruptsOnly(cause))), signal)
-      )
-    }
+  return (answer: unknown, own?: AbortSignal): Promise<unknown> => {
     // nobody would run an Effect inside of a Promise: that is a mistake, and no answer
-    if (Predicate.isPromiseLike(answer)) return run(answered(answer, Cause.hasDies))
-    return wantsPromise.has(name) ? Promise.resolve(answer) : answer
+    if (!Effect.isEffect(answer)) return run(answered(answer, Cause.hasDies))
+    const signal = own ?? call?.signal
+    const isStopped = (cause: Cause.Cause<unknown>) => signal?.aborted === true && Cause.hasInterruptsOnly(cause)
+    const start = () => run(answered(answer, (cause) => !isStopped(cause)), signal)
+    return call === undefined ? start() : call.track(start)
   }
 }
 

@@ -6,7 +6,7 @@ import { Cause, type Context, Effect } from "effect"
 import { Ai } from "../Ai.ts"
 import { AiError } from "../AiError.ts"
 import { boundTools, Executions } from "./bindCall.ts"
-import { bindCallbacks } from "./callbacks.ts"
+import { bindCallbacks, type CallbackCall } from "./callbacks.ts"
 import { type End, LiveCall } from "./LiveCall.ts"
 import { noModel } from "./noModel.ts"
 import { withOriginals } from "./originals.ts"
@@ -26,8 +26,19 @@ export const openStream = Effect.fnUntraced(function*(options: RawOptions, conte
   const model = options.model ?? defaults.model
   if (model === undefined) return yield* noModel()
   const executions = new Executions()
-  const tools = yield* boundTools(options.tools, context, executions)
+  const bindTools = yield* boundTools(options.tools, context, executions)
   const live = new LiveCall(service, executions, abortSignal)
+  const call: CallbackCall = {
+    context,
+    signal: live.signal,
+    track: executions.track,
+    fail: (cause) => {
+      if (live.failure === undefined) callbacks.onError?.({ error: Cause.squash(cause) } as never)
+      live.fail(cause)
+    }
+  }
+  const callbacks = bindCallbacks(options, call) as Record<string, Callback | undefined>
+  const tools = bindTools(call)
   yield* Effect.addFinalizer(() => Effect.promise(() => live.stop(scopeClosed())))
   yield* Effect.try({
     try: () =>
@@ -39,7 +50,7 @@ export const openStream = Effect.fnUntraced(function*(options: RawOptions, conte
           model,
           ...tools === undefined ? {} : { tools },
           abortSignal: live.signal,
-          ...callbacksOf(options, live, context),
+          ...callbacksOf(callbacks, live),
           ...markingRestarts(options, live)
         } as RawOptions).stream
       ),
@@ -58,16 +69,7 @@ const start = (options: RawOptions): { readonly stream: ReadableStream<Part> } =
 const scopeClosed = () => AiError.aborted(undefined, "The call was aborted: its scope closed before the end.")
 
 /** The user's callbacks, and those that keep the call's state. */
-const callbacksOf = (options: RawOptions, live: LiveCall, context: Context.Context<Ai>): Record<string, unknown> => {
-  const bound: Record<string, Callback | undefined> = bindCallbacks(options, {
-    context,
-    signal: live.signal,
-    track: live.executions.track,
-    fail: (cause) => {
-      if (live.failure === undefined) bound.onError?.({ error: Cause.squash(cause) } as never)
-      live.fail(cause)
-    }
-  }) as Record<string, Callback | undefined>
+const callbacksOf = (bound: Record<string, Callback | undefined>, live: LiveCall): Record<string, unknown> => {
   const { onAbort, onChunk, onError } = bound
   const onEnd = bound.onEnd ?? bound.onFinish
   const own: Record<string, Callback | undefined> = {

@@ -4,9 +4,11 @@
  */
 import type { ToolExecutionOptions, ToolResultOutput } from "@ai-sdk/provider-utils"
 import { Effect } from "effect"
-import { hookAnswer, runCall } from "../internal/promiseBridge.ts"
-import { type Caller, type Captured, contextOf, rebindable } from "./callContext.ts"
+import { hookAnswer } from "../internal/promiseBridge.ts"
+import { decider, heard, mayHoldEffect } from "./callbacks.ts"
+import { type Caller, type Captured, rebindable } from "./callContext.ts"
 import { contextCodec, type InputCodec, inputCodec, type OutputCodec, outputCodec } from "./codecs.ts"
+import { runnerOf } from "./execute.ts"
 import type { AnySchema } from "./AnySchema.ts"
 
 type Options = ToolExecutionOptions<unknown>
@@ -22,6 +24,7 @@ export interface AnyToolOptions {
   readonly onInputDelta?: (options: never) => unknown
   readonly onInputAvailable?: (options: never) => unknown
   readonly toModelOutput?: (options: never) => unknown
+  readonly needsApproval?: boolean | ((...args: ReadonlyArray<never>) => unknown)
 }
 
 /** The codecs of a tool. */
@@ -57,18 +60,18 @@ export const sdkFields = (
     const callback = options[name]
     if (callback !== undefined) fields[name] = notifier(name, callback, captured, codecs)
   }
-  if (options.toModelOutput !== undefined)
+  if (options.toModelOutput !== undefined) {
     fields["toModelOutput"] = modelOutput(options.toModelOutput, captured, codecs)
+  }
+  if (typeof options.needsApproval === "function") fields["needsApproval"] = approval(options.needsApproval, captured)
   return fields
 }
 
-/** Runs a callback in the fibers of the caller's `Ai`, or on its own where there is none. */
-const runCallback = (captured: Captured, caller: Caller | undefined) => {
-  const bound = caller === undefined ? undefined : runCall(contextOf(captured, caller.context))
-  return <A, E>(callback: Effect.Effect<A, E>, signal?: AbortSignal): Promise<A> => {
-    const run = bound ?? runCall(contextOf(captured, undefined))
-    return run(Effect.interruptible(caller === undefined ? callback : caller.ai.runCallback(callback)), signal)
-  }
+/** Runs a callback for whom nobody suffers: in the fibers of the caller's `Ai`, or in its own where there is none. */
+const teller = (name: string, captured: Captured, caller: Caller | undefined) => {
+  const runner = runnerOf(captured, caller)
+  return <A, E>(callback: Effect.Effect<A, E>): Promise<A | undefined> =>
+    runner()(heard(`A tool's ${name}`, callback, caller?.ai))
 }
 
 const notifier = (
@@ -78,7 +81,7 @@ const notifier = (
   codecs: ToolCodecs
 ) =>
   rebindable((caller) => {
-    const run = runCallback(captured, caller)
+    const tell = teller(name, captured, caller)
     return (options: Options & { readonly input?: unknown }): Promise<void> => {
       const seen = Effect.all([
         "input" in options ? codecs.input.decode(options.input) : Effect.undefined,
@@ -88,25 +91,30 @@ const notifier = (
         const decoded = { ...options, ..."input" in options ? { input } : {}, context }
         return hookAnswer(name, () => callback(decoded as never))
       })
-      // whatever becomes of it, the tool call goes on
-      return run(Effect.asVoid(orLog(name, notify)), options.abortSignal).catch(() => undefined)
+      return tell(Effect.asVoid(notify))
     }
   })
 
-const orLog = <A, E>(name: string, effect: Effect.Effect<A, E>): Effect.Effect<A | undefined> =>
-  Effect.catchCause(effect, (cause) => Effect.as(Effect.logWarning(`A tool's ${name} failed`, cause), undefined))
-
 const modelOutput = (callback: (options: never) => unknown, captured: Captured, codecs: ToolCodecs) =>
   rebindable((caller) => {
-    const run = runCallback(captured, caller)
-    return (options: { readonly input: unknown; readonly output: unknown }): Promise<ToolResultOutput> => {
+    const tell = teller("toModelOutput", captured, caller)
+    return async (options: { readonly input: unknown; readonly output: unknown }): Promise<ToolResultOutput> => {
       const seen = Effect.all([codecs.input.decode(options.input), codecs.output.decode(options.output)])
-      const make = Effect.flatMap(
+      const made = await tell(Effect.flatMap(
         seen,
         ([input, output]) => hookAnswer("toModelOutput", () => callback({ ...options, input, output } as never))
-      )
-      return run(Effect.map(orLog("toModelOutput", make), (answer) => answer ?? defaultOutput(options.output)))
-        .catch(() => defaultOutput(options.output)) as Promise<ToolResultOutput>
+      ))
+      return (made ?? defaultOutput(options.output)) as ToolResultOutput
+    }
+  })
+
+/** A decision of the tool's own: what it fails with ends the call. */
+const approval = (decide: (...args: ReadonlyArray<never>) => unknown, captured: Captured) =>
+  rebindable((caller) => {
+    const runner = runnerOf(captured, caller)
+    return (...args: ReadonlyArray<never>): unknown => {
+      const answer = decide(...args)
+      return mayHoldEffect(answer) ? decider("needsApproval", runner(), caller?.call)(answer) : answer
     }
   })
 

@@ -75,7 +75,19 @@ export type CallOptions<C> = ToolExecutionOptions<C>
  * @category models
  * @since 0.1.0
  */
-export interface CommonOptions<S extends AnySchema, O, OS extends AnySchema, CS extends AnySchema, C, SR, DR, VR, MR> {
+export interface CommonOptions<
+  S extends AnySchema,
+  O,
+  OS extends AnySchema,
+  CS extends AnySchema,
+  C,
+  SR,
+  DR,
+  VR,
+  MR,
+  NE = never,
+  NR = never
+> {
   /** What the tool does, for the model; a function makes it anew for each step, from the tool's context. */
   readonly description?:
     | string
@@ -108,10 +120,16 @@ export interface CommonOptions<S extends AnySchema, O, OS extends AnySchema, CS 
       readonly output: NoInfer<Absent<OS> extends true ? O : Decoded<OS>>
     }) => ToolResultOutput | PromiseLike<ToolResultOutput> | Effect.Effect<ToolResultOutput, NoError<O>, MR>)
     | undefined
-  /** Whether a person has to approve a call. The AI SDK prefers `toolApproval` of the call. */
+  /**
+   * Whether a person has to approve a call; a function may answer an Effect. One that fails ends the call, which then fails
+   * with the identical failure. The AI SDK prefers `toolApproval` of the call.
+   */
   readonly needsApproval?:
     | boolean
-    | ToolNeedsApprovalFunction<Held<S>, HeldContext<CS>>
+    | ((...args: Parameters<ToolNeedsApprovalFunction<Held<S>, HeldContext<CS>>>) =>
+      | boolean
+      | PromiseLike<boolean>
+      | Effect.Effect<boolean, NE, NR>)
     | undefined
   /** Whether the provider shall make sure that inputs fit the schema. */
   readonly strict?: boolean | undefined
@@ -162,6 +180,24 @@ export interface Tool<I, O, C = Record<string, unknown>, ST extends boolean = fa
   args?: never
   supportsDeferredResults?: never
 }
+
+declare const ApprovalErrorTypeId: unique symbol
+
+/**
+ * What a tool's `needsApproval` fails with, and so the calls that use the tool. At the level of types only.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ApprovalFailure<NE> {
+  readonly [ApprovalErrorTypeId]: NE
+}
+
+/** That, where it can fail. */
+export type FailsWith<NE> = [NE] extends [never] ? unknown : ApprovalFailure<NE>
+
+/** What calls fail with that use tools of the types in a union. */
+export type ApprovalError<T> = T extends ApprovalFailure<infer NE> ? NE : never
 
 declare const EffectToolTypeId: unique symbol
 
