@@ -50,7 +50,7 @@ export {
   type UIResponseOptions,
   type UIStreamOptions
 } from "./StreamText.ts"
-export { type Tool, tool, type ToolOptions, ToolResultError } from "./Tool.ts"
+export { type ApprovalFailure, type Tool, tool, type ToolOptions, ToolResultError } from "./Tool.ts"
 export { type Run, type RunOptions, ToolContext } from "./ToolContext.ts"
 export type { ArtifactInfo, Artifacts } from "./toolContext/Artifacts.ts"
 export type { RunState } from "./toolContext/RunState.ts"
