@@ -10,11 +10,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { DatabaseSync, type SQLInputValue } from "node:sqlite"
 import type { Query } from "../src/sql/dialect.ts"
-import { sqliteDialect } from "../src/sql/sqliteDialect.ts"
+import { defaultTable } from "../src/sql/names.ts"
+import * as Sqlite from "../src/sql/sqliteDialect.ts"
 import { type Case, measure, print } from "./harness.ts"
 
 const result = { ok: true, text: "x".repeat(200) }
-const statements = sqliteDialect.statements(undefined)
+const statements = Sqlite.statements(defaultTable, undefined)
 const keyOf = (n: number) => n.toString(16).padStart(64, "0")
 
 let unique = 0

@@ -11,8 +11,10 @@ import { EffectStoreError } from "./errors.ts"
 import * as Changes from "./sql/changes.ts"
 import { makeStore } from "./sql/makeStore.ts"
 import { migrate } from "./sql/migrate.ts"
+import { defaultTable } from "./sql/names.ts"
 import { own } from "./store/lifetime.ts"
-import { sqliteDialect } from "./sql/sqliteDialect.ts"
+import { singly } from "./sql/singly.ts"
+import * as Sqlite from "./sql/sqliteDialect.ts"
 import * as Database from "./sqlite/database.ts"
 import * as Executor from "./sqlite/executor.ts"
 import * as OwnerLock from "./sqlite/ownerLock.ts"
@@ -64,7 +66,11 @@ const make = Effect.fnUntraced(function*(
         cause: error
       })
   )
-  yield* Effect.provideServiceEffect(migrate(sqliteDialect), SqlClient.SqlClient, fromDatabase(database))
+  yield* Effect.provideServiceEffect(
+    migrate(defaultTable, Sqlite.migrations(defaultTable)),
+    SqlClient.SqlClient,
+    fromDatabase(database)
+  )
   yield* Effect.sync(() => database.handle.exec(`PRAGMA busy_timeout = ${blocking}`))
   // beside the real file, so that processes that reach it over different links agree
   const processes = database.file === undefined
@@ -73,10 +79,10 @@ const make = Effect.fnUntraced(function*(
   const executor = database.file === undefined
     ? Executor.direct(database, busyTimeout)
     : Executor.grouped(database, busyTimeout, mode === "fast")
-  const statements = sqliteDialect.statements(options.now)
+  const statements = Sqlite.statements(defaultTable, options.now)
   const interval = Duration.toMillis(options.pollInterval ?? 100)
-  const changes = yield* Changes.make(executor, statements, interval, processes)
-  const store = makeStore(executor, statements, changes, processes)
+  const changes = yield* Changes.make(Sqlite.source(executor, statements), interval, processes)
+  const store = makeStore(executor, statements, singly(executor, statements, changes, processes), changes)
   yield* own(store)
   return store
 })

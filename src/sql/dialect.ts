@@ -1,8 +1,6 @@
 /**
  * What a database has to say in its own words. The logic of the store is written once, over this.
  */
-import type { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
 import type { CompleteItem, EffectRecord, ReleaseItem, RenewItem } from "../EffectRecord.ts"
 import type { ListFilter } from "../store/IEffectStore.ts"
 
@@ -27,15 +25,29 @@ export interface ClaimRow {
   readonly deadProcess: string | null
 }
 
-/** What tells one change of a row from the next, and who holds it. */
-export type Sign = readonly [sign: string, process: string | null]
+/** What every database is asked in the same way. Each statement is one atomic step; all answer rows of values. */
+export interface Statements {
+  /** The columns of `EffectRecord` and the present time, or no row. */
+  readonly get: (key: string) => Query
+  /** Writes `next` if the row still is what `previous` says; a row if it was. */
+  readonly replace: (previous: EffectRecord, next: EffectRecord) => Query
+  /**
+   * A text to go on after, and the columns of `EffectRecord`, for at most `limit` rows, oldest first: those after `after`,
+   * or all.
+   */
+  readonly list: (filter: ListFilter, after: string | undefined, limit: number) => Query
+  /** Removes the row, in a way that its token never comes back; a row if there was one. */
+  readonly remove: (key: string) => Query
+  /** Removes at most `limit` prunable rows, in a way that their tokens never come back; a row for each. */
+  readonly prune: (olderThan: number, limit: number) => Query
+}
 
 /**
- * The statements of the store. Each is one atomic step of the database; all answer rows of values.
+ * What a database is asked where it is in the process, so that several statements cost little.
  *
  * Every statement that decides about a lease reads the database's clock in the same step.
  */
-export interface Statements {
+export interface SingleStatements extends Statements {
   /** The columns of `Look`, or no row. Takes no lock that a writer would wait for. */
   readonly look: (key: string) => Query
   /** The columns of `Grant` if the claim is granted, else no row. The whole rule stands in this one statement. */
@@ -48,27 +60,8 @@ export interface Statements {
   readonly renew: (item: RenewItem) => Query
   /** Status and token of the row, or no row. */
   readonly fence: (key: string) => Query
-  /** The columns of `EffectRecord` and the present time, or no row. */
-  readonly get: (key: string) => Query
-  /** Writes `next` if the row still is what `previous` says; a row if it was. */
-  readonly replace: (previous: EffectRecord, next: EffectRecord) => Query
-  /** The row's id and the columns of `EffectRecord`, for at most `limit` rows after the id `after`, oldest first. */
-  readonly list: (filter: ListFilter, after: number, limit: number) => Query
-  /** Removes the row and raises the floor of tokens in one step; a row if there was one. */
-  readonly remove: (key: string) => Query
-  /** Removes at most `limit` prunable rows and raises the floor of tokens in one step; a row for each. */
-  readonly prune: (olderThan: number, limit: number) => Query
-  /** The columns of `Sign`, or no row. */
+  /** What tells one change of the row from the next, and the lock of the process that holds it, or no row. */
   readonly sign: (key: string) => Query
   /** One row of values that differ after other connections, or this one, have changed something. */
   readonly version: Query
-}
-
-/** A database that the store can live in. */
-export interface Dialect {
-  /** The statements; `now` replaces the database's clock, in milliseconds, by another expression of its language. */
-  readonly statements: (now: string | undefined) => Statements
-  readonly migrations: Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
-  /** Whether a caller's open transaction keeps the store's own statements waiting for ever. */
-  readonly oneWriter: boolean
 }

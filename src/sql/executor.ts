@@ -15,6 +15,15 @@ export interface SqlExecutor {
   readonly write: (query: Query) => Effect.Effect<ReadonlyArray<Row>, SqlError>
 }
 
+/** What went wrong, in the database's own words where it said something. */
+export const problemOf = ({ message, reason }: SqlError): string => {
+  const said = reason.message ?? message
+  const { cause } = reason
+  return cause instanceof Error && cause.message !== "" && !said.includes(cause.message)
+    ? `${said}: ${cause.message}`
+    : said
+}
+
 const insideTransaction = new SqlError({
   reason: new ConnectionError({
     cause: undefined,

@@ -5,9 +5,10 @@ import { Effect } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { isSqlError, type SqlError } from "effect/sql/SqlError"
 import { EffectStoreError } from "../errors.ts"
-import type { Dialect } from "./dialect.ts"
+import { problemOf } from "./executor.ts"
 
-const table = "chamvi_effect_migrations"
+/** What brings the tables up to date, by `<number>_<name>`. */
+export type Migrations = Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
 
 interface Latest {
   readonly id: number | bigint
@@ -16,7 +17,7 @@ interface Latest {
 
 const run = Migrator.make({})
 
-const failure = (problem: string, cause?: unknown) =>
+export const failure = (problem: string, cause?: unknown): EffectStoreError =>
   new EffectStoreError({
     operation: "open its tables",
     problem,
@@ -24,17 +25,26 @@ const failure = (problem: string, cause?: unknown) =>
     ...(cause === undefined ? {} : { cause })
   })
 
-const sqlFailure = (error: SqlError) => failure(error.reason.message ?? error.message, error)
+export const sqlFailure = (error: SqlError): EffectStoreError => failure(problemOf(error), error)
+
+/** Rows of a newer version may mean what this one does not know, so that a newer schema is refused. */
+export const newerThan = (id: number, name: string): EffectStoreError =>
+  failure(`its schema ("${id}_${name}") is newer than this version of chamvi-effect knows; update the package`)
+
+/** The number of the newest migration that this version knows. */
+export const newestOf = (migrations: Readonly<Record<string, unknown>>): number =>
+  Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 
 /**
- * Runs the dialect's missing migrations, each process that starts at the same time after the other. Rows of a newer
- * version may mean what this one does not know, so that a newer schema is refused.
+ * Runs the missing migrations of the ledger `ledger`, each process that starts at the same time after the other.
  */
 export const migrate = (
-  { migrations }: Dialect
+  ledger: string,
+  migrations: Migrations
 ): Effect.Effect<void, EffectStoreError, SqlClient.SqlClient> =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const table = `${ledger}_migrations`
     yield* Effect.mapError(
       run({ loader: Migrator.fromRecord({ ...migrations }), table }),
       (error) => isSqlError(error) ? sqlFailure(error) : failure(error.message, error.cause)
@@ -44,10 +54,7 @@ export const migrate = (
         .withoutTransform,
       sqlFailure
     )
-    const known = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
-    if (newest !== undefined && Number(newest.id) > known) {
-      return yield* failure(
-        `its schema ("${newest.id}_${newest.name}") is newer than this version of chamvi-effect knows; update the package`
-      )
+    if (newest !== undefined && Number(newest.id) > newestOf(migrations)) {
+      return yield* newerThan(Number(newest.id), newest.name)
     }
   })

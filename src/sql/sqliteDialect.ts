@@ -8,7 +8,11 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { hash } from "node:crypto"
 import type { ListFilter } from "../store/IEffectStore.ts"
-import type { Dialect, Query, Statements } from "./dialect.ts"
+import type { Query, SingleStatements } from "./dialect.ts"
+import type { Source } from "./changes.ts"
+import type { SqlExecutor } from "./executor.ts"
+import type { Migrations } from "./migrate.ts"
+import { quoted } from "./names.ts"
 import { columns, doubts, grantColumns, lookColumns } from "./rows.ts"
 
 const digest = (key: string): Uint8Array => hash("sha256", key, "buffer")
@@ -21,15 +25,28 @@ const databaseClock = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER)"
 
 const literals = (values: ReadonlyArray<string>): string => values.map((value) => `'${value}'`).join(", ")
 
+/** The names of what the ledger makes, quoted. */
+interface Names {
+  readonly table: string
+  readonly floor: string
+  readonly removed: string
+}
+
+const namesOf = (table: string): Names => ({
+  table: quoted(table),
+  floor: quoted(`${table}_floor`),
+  removed: quoted(`${table}_removed`)
+})
+
 const migrate = (statements: ReadonlyArray<string>) =>
   Effect.flatMap(
     SqlClient.SqlClient,
     (sql) => Effect.forEach(statements, (statement) => sql.unsafe(statement), { discard: true })
   )
 
-const migrations = {
+const migrationsOf = ({ floor, removed, table }: Names) => ({
   "1_ledger": migrate([
-    `CREATE TABLE chamvi_effect (
+    `CREATE TABLE ${table} (
       id INTEGER PRIMARY KEY,
       digest BLOB NOT NULL UNIQUE,
       key TEXT NOT NULL,
@@ -53,17 +70,17 @@ const migrations = {
       updated_at INTEGER NOT NULL,
       seen_at INTEGER NOT NULL
     ) STRICT`,
-    `CREATE TABLE chamvi_effect_floor (id INTEGER PRIMARY KEY CHECK (id = 1), token INTEGER NOT NULL) STRICT`,
-    `INSERT INTO chamvi_effect_floor (id, token) VALUES (1, 0)`,
+    `CREATE TABLE ${floor} (id INTEGER PRIMARY KEY CHECK (id = 1), token INTEGER NOT NULL) STRICT`,
+    `INSERT INTO ${floor} (id, token) VALUES (1, 0)`,
     // a trigger, so that tokens do not come back either after somebody deletes rows by hand
-    `CREATE TRIGGER chamvi_effect_removed AFTER DELETE ON chamvi_effect
-      WHEN OLD.token > (SELECT token FROM chamvi_effect_floor)
-      BEGIN UPDATE chamvi_effect_floor SET token = OLD.token; END`
+    `CREATE TRIGGER ${removed} AFTER DELETE ON ${table}
+      WHEN OLD.token > (SELECT token FROM ${floor})
+      BEGIN UPDATE ${floor} SET token = OLD.token; END`
   ])
-}
+})
 
 /** The claim's rule, as `EffectRecord.claim` states it: a row that is there is changed only where it can be claimed. */
-const claimSql = (now: string): string => {
+const claimSql = ({ floor, table }: Names, now: string): string => {
   const repeated = "(e.status = 'held' AND e.claim_id = excluded.claim_id)"
   const unlessRepeated = (column: string, otherwise: string) =>
     `${column} = CASE WHEN ${repeated} THEN e.${column} ELSE ${otherwise} END`
@@ -73,11 +90,11 @@ const claimSql = (now: string): string => {
       WHEN e.status = 'released' AND e.doubt = 'none' THEN NULL ELSE ${value} END`
   // who did not release may have lived until the end of its lease
   const lastAlive = "CASE e.status WHEN 'held' THEN min(e.lease_end, excluded.seen_at) ELSE e.seen_at END"
-  return `INSERT INTO chamvi_effect AS e (
+  return `INSERT INTO ${table} AS e (
     digest, key, tool, run_id, status, doubt, token, claim_id, attempt, taken_over, owner, process, lease_end,
     fingerprint, created_at, updated_at, seen_at
   ) VALUES (
-    ?, ?, ?, ?, 'held', 'none', (SELECT token FROM chamvi_effect_floor) + 1, ?, 1, 0, ?, ?, ${now} + ?,
+    ?, ?, ?, ?, 'held', 'none', (SELECT token FROM ${floor}) + 1, ?, 1, 0, ?, ?, ${now} + ?,
     ?, ${now}, ${now}, ${now}
   )
   ON CONFLICT (digest) DO UPDATE SET
@@ -106,10 +123,10 @@ const claimSql = (now: string): string => {
 }
 
 /** The release's rule, as `EffectRecord.release` states it. */
-const releaseSql = (now: string): string => {
+const releaseSql = ({ table }: Names, now: string): string => {
   const looked =
     "WHEN ? IN ('clean', CASE doubt WHEN 'inDoubt' THEN 'tried' END) AND ? = 0 AND earlier_seen_at IS NOT NULL"
-  return `UPDATE chamvi_effect SET
+  return `UPDATE ${table} SET
     status = 'released',
     doubt = CASE ? WHEN 'inDoubt' THEN 'inDoubt'
       WHEN 'tried' THEN CASE WHEN ? = 0 AND doubt = 'inDoubt' THEN 'inDoubt' ELSE 'tried' END
@@ -138,29 +155,30 @@ const conditions = (filter: ListFilter): ReadonlyArray<readonly [condition: stri
   return all.flatMap(([condition, value]) => value === undefined ? [] : [[condition, value] as const])
 }
 
-const makeStatements = (now: string = databaseClock): Statements => {
+const makeStatements = (names: Names, now: string = databaseClock): SingleStatements => {
+  const { table } = names
   const text = {
     look: `SELECT ${lookColumns.slice(0, -1).join(", ")},
-      CASE WHEN status = 'held' THEN lease_end - ${now} END FROM chamvi_effect WHERE digest = ?`,
-    claim: claimSql(now),
-    complete: `UPDATE chamvi_effect SET status = 'recorded', doubt = 'none', result = ?, outcome = ?, fingerprint = ?,
+      CASE WHEN status = 'held' THEN lease_end - ${now} END FROM ${table} WHERE digest = ?`,
+    claim: claimSql(names, now),
+    complete: `UPDATE ${table} SET status = 'recorded', doubt = 'none', result = ?, outcome = ?, fingerprint = ?,
       process = NULL, earlier_seen_at = NULL, earlier_fingerprint = NULL, updated_at = ${now}, seen_at = ${now}
       WHERE digest = ? AND token = ? AND status = 'held' RETURNING 1`,
-    release: releaseSql(now),
-    renew: `UPDATE chamvi_effect SET lease_end = ${now} + ?, updated_at = ${now}, seen_at = ${now}
+    release: releaseSql(names, now),
+    renew: `UPDATE ${table} SET lease_end = ${now} + ?, updated_at = ${now}, seen_at = ${now}
       WHERE digest = ? AND token = ? AND status = 'held' RETURNING 1`,
-    fence: "SELECT status, token FROM chamvi_effect WHERE digest = ?",
-    get: `SELECT ${columns.join(", ")}, ${now} FROM chamvi_effect WHERE digest = ?`,
-    replace: `UPDATE chamvi_effect SET status = ?, doubt = ?, token = ?, taken_over = ?, lease_end = ?,
+    fence: `SELECT status, token FROM ${table} WHERE digest = ?`,
+    get: `SELECT ${columns.join(", ")}, ${now} FROM ${table} WHERE digest = ?`,
+    replace: `UPDATE ${table} SET status = ?, doubt = ?, token = ?, taken_over = ?, lease_end = ?,
       earlier_seen_at = ?, earlier_fingerprint = ?, result = ?, outcome = ?, updated_at = ?, seen_at = ?, process = NULL
       WHERE digest = ? AND status = ? AND token = ? AND lease_end = ? AND updated_at = ? AND result IS ? RETURNING 1`,
-    remove: "DELETE FROM chamvi_effect WHERE digest = ? RETURNING 1",
-    prune: `DELETE FROM chamvi_effect WHERE id IN (
-        SELECT id FROM chamvi_effect
+    remove: `DELETE FROM ${table} WHERE digest = ? RETURNING 1`,
+    prune: `DELETE FROM ${table} WHERE id IN (
+        SELECT id FROM ${table}
         WHERE status IN ('released', 'recorded') AND doubt <> 'inDoubt' AND updated_at < ${now} - ? LIMIT ?
       ) RETURNING 1`,
     sign: `SELECT status || ' ' || token || ' ' || (result IS NULL) , CASE WHEN status = 'held' THEN process END
-      FROM chamvi_effect WHERE digest = ?`
+      FROM ${table} WHERE digest = ?`
   }
   const byKey = (sql: string) => (key: string): Query => ({ sql, params: [digest(key)] })
   return {
@@ -206,9 +224,9 @@ const makeStatements = (now: string = databaseClock): Statements => {
       ]
     }),
     list: (filter, after, limit) => {
-      const where = [["id > ?", after] as const, ...conditions(filter)]
+      const where = [["id > ?", after === undefined ? 0 : Number(after)] as const, ...conditions(filter)]
       return {
-        sql: `SELECT id, ${columns.join(", ")} FROM chamvi_effect WHERE ${
+        sql: `SELECT id, ${columns.join(", ")} FROM ${table} WHERE ${
           where.map(([condition]) => condition).join(" AND ")
         } ORDER BY id LIMIT ?`,
         params: [...where.map(([, value]) => value), limit]
@@ -221,5 +239,20 @@ const makeStatements = (now: string = databaseClock): Statements => {
   }
 }
 
+/** What is asked of a ledger under the name `table`; `now` replaces the clock by another expression of SQL. */
+export const statements = (table: string, now: string | undefined): SingleStatements =>
+  makeStatements(namesOf(table), now)
+
 /** SQLite 3.42 or newer. */
-export const sqliteDialect: Dialect = { statements: makeStatements, migrations, oneWriter: true }
+export const migrations = (table: string): Migrations => migrationsOf(namesOf(table))
+
+/** Where changes are seen in SQLite. */
+export const source = (executor: SqlExecutor, { sign, version }: SingleStatements): Source => ({
+  look: (keys) =>
+    Effect.forEach(keys, (key) =>
+      Effect.map(executor.read(sign(key)), ([row]) => ({
+        sign: row === undefined ? "" : String(row[0]),
+        process: typeof row?.[1] === "string" ? row[1] : undefined
+      }))),
+  version: Effect.map(executor.read(version), String)
+})
