@@ -66,7 +66,8 @@ export type EmbedManyOptions<RC extends RunContext = RunContext, SR = never, ER 
  */
 export const embed = <RC extends RunContext = RunContext, SR = never, ER = never>(
   options: EmbedOptions<RC, SR, ER>
-): Effect.Effect<ai.EmbedResult, AiError, Ai | NotifiedServices<SR | ER>> => modelCall(options, ai.embed)
+): Effect.Effect<ai.EmbedResult, AiError, Ai | NotifiedServices<SR | ER>> =>
+  modelCall({ name: "embed", operation: "embeddings", splits: true }, options, ai.embed)
 
 /**
  * Embeds many values, in as few requests as the model allows: the AI SDK's `embedMany`, with its options and its result.
@@ -97,4 +98,5 @@ export const embed = <RC extends RunContext = RunContext, SR = never, ER = never
  */
 export const embedMany = <RC extends RunContext = RunContext, SR = never, ER = never>(
   options: EmbedManyOptions<RC, SR, ER>
-): Effect.Effect<ai.EmbedManyResult, AiError, Ai | NotifiedServices<SR | ER>> => modelCall(options, ai.embedMany)
+): Effect.Effect<ai.EmbedManyResult, AiError, Ai | NotifiedServices<SR | ER>> =>
+  modelCall({ name: "embed", operation: "embeddings", splits: true }, options, ai.embedMany)

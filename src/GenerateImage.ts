@@ -54,4 +54,5 @@ export type GenerateImageOptions = Parameters<typeof ai.generateImage>[0]
  */
 export const generateImage = (
   options: GenerateImageOptions
-): Effect.Effect<ai.GenerateImageResult, AiError, Ai> => modelCall(options, ai.generateImage)
+): Effect.Effect<ai.GenerateImageResult, AiError, Ai> =>
+  modelCall({ name: "generateImage", operation: "generate_image" }, options, ai.generateImage)

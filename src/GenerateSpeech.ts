@@ -50,4 +50,5 @@ export type GenerateSpeechOptions = Omit<Parameters<typeof ai.generateSpeech>[0]
  */
 export const generateSpeech = (
   options: GenerateSpeechOptions
-): Effect.Effect<ai.SpeechResult, AiError, Ai> => modelCall(options, ai.generateSpeech)
+): Effect.Effect<ai.SpeechResult, AiError, Ai> =>
+  modelCall({ name: "generateSpeech", operation: "generate_speech" }, options, ai.generateSpeech)

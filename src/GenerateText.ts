@@ -18,6 +18,7 @@ import type {
 } from "./ai/callTypes.ts"
 import { noModel } from "./ai/noModel.ts"
 import { withOriginals } from "./ai/originals.ts"
+import { languageCall, observed, type Observer } from "./ai/telemetry/observe.ts"
 import type { AiError } from "./AiError.ts"
 
 /**
@@ -106,23 +107,29 @@ export const generateText = <
   ai.GenerateTextResult<TOOLS, RC, OUT>,
   AiError | CallbackError<O>,
   Ai | CallServices<O> | CallbackServices<O>
-> => Effect.contextWith((context: Context.Context<Ai>) => run(options as unknown as RawOptions, context)) as never
+> =>
+  observed(
+    (defaults) => languageCall("generateText", options, defaults),
+    (observer) =>
+      Effect.contextWith((context: Context.Context<Ai>) => run(options as unknown as RawOptions, context, observer))
+  ) as never
 
 type RawOptions = Parameters<typeof ai.generateText>[0]
 
-const run = Effect.fnUntraced(function*(options: RawOptions, context: Context.Context<Ai>) {
+const run = Effect.fnUntraced(function*(options: RawOptions, context: Context.Context<Ai>, observer: Observer) {
   const { defaults } = yield* Ai
   const model = options.model ?? defaults.model
   if (model === undefined) return yield* noModel()
   return yield* bindCall(options, context, ({ callbacks, signal, tools }) =>
-    ai.generateText({
-      ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
-      ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
-      ...options,
-      model,
-      ...tools === undefined ? {} : { tools },
-      abortSignal: signal,
-      ...callbacks,
-      ...withOriginals(callbacks)
-    } as RawOptions))
+    observer.run(() =>
+      ai.generateText({
+        ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
+        ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
+        ...options,
+        model,
+        ...tools === undefined ? {} : { tools },
+        abortSignal: signal,
+        ...observer.watching({ ...callbacks, ...withOriginals(callbacks) })
+      } as RawOptions)
+    ))
 })

@@ -67,4 +67,5 @@ export const rerank = <
   ER = never
 >(
   options: RerankOptions<V, RC, SR, ER>
-): Effect.Effect<ai.RerankResult<V>, AiError, Ai | NotifiedServices<SR | ER>> => modelCall(options, ai.rerank<V, RC>)
+): Effect.Effect<ai.RerankResult<V>, AiError, Ai | NotifiedServices<SR | ER>> =>
+  modelCall({ name: "rerank", operation: "rerank", splits: true }, options, ai.rerank<V, RC>)

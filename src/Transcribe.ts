@@ -57,4 +57,5 @@ export type TranscribeOptions = Omit<Parameters<typeof ai.transcribe>[0], "_inte
  */
 export const transcribe = (
   options: TranscribeOptions
-): Effect.Effect<ai.TranscriptionResult, AiError, Ai> => modelCall(options, ai.transcribe)
+): Effect.Effect<ai.TranscriptionResult, AiError, Ai> =>
+  modelCall({ name: "transcribe", operation: "transcribe" }, options, ai.transcribe)

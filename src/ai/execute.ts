@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
-import { Data, Effect } from "effect"
+import { Data, Effect, Fiber } from "effect"
 import { hookAnswer, runCall } from "../internal/promiseBridge.ts"
 import { type Caller, type Captured, contextOf } from "./callContext.ts"
 import { asHeld, type OutputCodec } from "./codecs.ts"
@@ -49,12 +49,18 @@ export const executor = (
   }
 }
 
-/** What runs a call. Where nobody has bound the tool, the call belongs to the fiber that makes it, if one does. */
+/**
+ * What runs a call: it belongs to the fiber that makes it, if one does. The AI SDK's calls are made in one only where there
+ * are spans (that of the execution); otherwise they belong to the fiber that the tool is bound to.
+ */
 export const runnerOf = (captured: Captured, caller: Caller | undefined) => {
   const alone = runCall(captured.all)
   if (caller !== undefined) {
     const bound = runCall(contextOf(captured, caller.context))
-    return () => bound
+    return () => {
+      const here = Fiber.getCurrent()
+      return here === undefined ? bound : runCall(contextOf(captured, here.context))
+    }
   }
   return () => {
     const context = contextOf(captured, undefined)

@@ -6,6 +6,7 @@ import { type Context, Effect, type Scope } from "effect"
 import { Ai } from "../Ai.ts"
 import { AiError } from "../AiError.ts"
 import { bindCall, type CallOptions } from "./bindCall.ts"
+import { observed, type Observer, telemetryOf } from "./telemetry/observe.ts"
 
 /** A callback that is told what happens: it answers nothing, a Promise, or an Effect that cannot fail. */
 export type Notified<Event, R> = (event: Event) => void | PromiseLike<void> | Effect.Effect<unknown, never, R>
@@ -22,6 +23,15 @@ export type Replaced =
   | "experimental_telemetry"
   | "_internal"
 
+/** How a function stands in spans and metrics. */
+export interface ModelFunction {
+  readonly name: string
+  /** `gen_ai.operation.name`. */
+  readonly operation: string
+  /** Whether the SDK tells of each request of the model, so that each has a span of its own. */
+  readonly splits?: boolean
+}
+
 /**
  * Calls `make` with the options, completed by the defaults of `Ai`.
  *
@@ -29,15 +39,30 @@ export type Replaced =
  * own `abortSignal` aborts. Where that one is aborted already, nothing is called.
  */
 export const modelCall = <A>(
+  { name, operation, splits = false }: ModelFunction,
   options: object,
   make: (options: never) => PromiseLike<A>
 ): Effect.Effect<A, AiError, Ai> =>
-  Effect.contextWith((context: Context.Context<Ai>) => run(options, make, context) as Effect.Effect<A, AiError, Ai>)
+  observed(
+    (defaults) => ({
+      name,
+      operation,
+      kind: splits ? "internal" : "client",
+      model: (options as { readonly model?: unknown }).model,
+      telemetry: telemetryOf(options, defaults)
+    }),
+    (observer) =>
+      Effect.contextWith((context: Context.Context<Ai>) =>
+        run(options, make, context, observer) as Effect.Effect<A, AiError, Ai>
+      ),
+    "result"
+  )
 
 const run = Effect.fnUntraced(function*<A>(
   options: CallOptions,
   make: (options: never) => PromiseLike<A>,
-  context: Context.Context<Ai>
+  context: Context.Context<Ai>,
+  observer: Observer
 ) {
   const { abortSignal } = options
   if (abortSignal?.aborted === true) return yield* AiError.aborted(abortSignal.reason)
@@ -45,13 +70,16 @@ const run = Effect.fnUntraced(function*<A>(
   return yield* bindCall(options, context, ({ callbacks, signal }) =>
     unlessAborted(
       abortSignal,
-      make({
-        ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
-        ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
-        ...options,
-        ...callbacks,
-        abortSignal: signal
-      } as never)
+      observer.run(() =>
+        make({
+          ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
+          ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
+          ...options,
+          ...callbacks,
+          ...observer.telemetry,
+          abortSignal: signal
+        } as never)
+      )
     ))
 })
 

@@ -13,7 +13,16 @@ const ranks: ReadonlyArray<readonly [rank: number, ...paths: ReadonlyArray<strin
   [2, "EffectStore.ts", "ToolContext.ts", "EffectEvent.ts", "EffectSettings.ts", "store/", "toolContext/"],
   [3, "Reconciliation.ts", "reconciliation/"],
   [4, "Ai.ts", "AiError.ts", "EffectSchema.ts", "Tool.ts", "EffectTool.ts", "GenerateText.ts", "StreamText.ts"],
-  [4, "Embed.ts", "Rerank.ts", "GenerateImage.ts", "GenerateSpeech.ts", "Transcribe.ts", "RunAgent.ts"],
+  [
+    4,
+    "Embed.ts",
+    "Rerank.ts",
+    "GenerateImage.ts",
+    "GenerateSpeech.ts",
+    "Transcribe.ts",
+    "RunAgent.ts",
+    "AiTelemetry.ts"
+  ],
   [4, "Output.ts", "WrapTools.ts", "Step.ts", "ai/"],
   [5, "Agent.ts", "Engine.ts", "engine/"],
   [6, "RedisEffectStore.ts", "redis/"],
