@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as ai from "ai"
-import { Ai, defineEffectTool, EffectStore, generateText, tool, ToolContext } from "chamvi-effect"
+import { Ai, defineEffectTool, EffectStore, generateText, streamText, tool, ToolContext } from "chamvi-effect"
 import { Data, Effect, Exit, Fiber, Latch, Layer, Schema, Stream } from "effect"
 import { calls, readBy, says, scripted } from "../support/model.ts"
 import { wrap } from "../support/wrapped.ts"
@@ -233,4 +233,66 @@ describe("Tools that stream, under the AI SDK", () => {
       assert.isTrue(Exit.isSuccess(exit))
       if (Exit.isSuccess(exit)) assert.strictEqual(exit.value.steps[0]!.toolResults[0]!.output, 2)
     }))
+
+  it.effect("show preliminary results in streamText of this library, and fail there with the identical value", () =>
+    Effect.gen(function*() {
+      const refused = new Refused({ by: "remote" })
+      let fails = false
+      const tools = {
+        plain: yield* tool({
+          streaming: true,
+          inputSchema: empty,
+          execute: () =>
+            Stream.concat(Stream.succeed("a"), Stream.suspend(() => fails ? Stream.fail(refused) : Stream.empty))
+        }),
+        effect: yield* defineEffectTool({ streaming: true, inputSchema: empty, execute: () => Stream.make("b", "c") })
+      }
+      const shown = (name: "plain" | "effect") =>
+        Effect.gen(function*() {
+          const { stream } = yield* streamText({
+            model: streams(calls([name, {}]), says("done")),
+            prompt: "go",
+            stopWhen: ai.isStepCount(2),
+            tools
+          })
+          const parts = yield* Stream.runCollect(stream)
+          return parts.flatMap((part): ReadonlyArray<unknown> =>
+            part.type === "tool-result"
+              ? [part.preliminary === true ? ["preliminary", part.output] : part.output]
+              : part.type === "tool-error"
+              ? [part.error]
+              : []
+          )
+        }).pipe(Effect.scoped)
+      assert.deepStrictEqual(yield* shown("plain"), [["preliminary", "a"], "a"])
+      assert.deepStrictEqual(yield* shown("effect"), [["preliminary", "b"], ["preliminary", "c"], "c"])
+      assert.deepStrictEqual(yield* shown("effect"), [["preliminary", "c"], "c"])
+      fails = true
+      assert.strictEqual((yield* shown("plain")).at(-1), refused)
+    }).pipe(Effect.provide(layers)))
+
+  it.effect("are interrupted when the scope of that streamText closes, which waits for their finalizers", () =>
+    Effect.gen(function*() {
+      const running = yield* Latch.make()
+      let closed = 0
+      const execute = () =>
+        Stream.concat(Stream.succeed(1), Stream.fromEffect(Effect.andThen(running.open, Effect.never))).pipe(
+          Stream.ensuring(Effect.andThen(Effect.yieldNow, Effect.sync(() => closed++)))
+        )
+      for (
+        const made of [
+          yield* tool({ streaming: true, inputSchema: empty, execute }),
+          yield* defineEffectTool({ streaming: true, inputSchema: empty, execute })
+        ]
+      ) {
+        yield* running.close
+        const before = closed
+        yield* Effect.scoped(Effect.gen(function*() {
+          const { stream } = yield* streamText({ model: streams(calls(["made", {}])), prompt: "go", tools: { made } })
+          yield* fork(Stream.runDrain(stream))
+          yield* running.await
+        }))
+        assert.strictEqual(closed, before + 1)
+      }
+    }).pipe(Effect.provide(layers)))
 })
