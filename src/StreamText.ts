@@ -7,10 +7,10 @@ import type * as ai from "ai"
 import { type Context, Effect, type Scope } from "effect"
 import type { Ai } from "./Ai.ts"
 import type { CallbackError, CallbackServices } from "./ai/callbackTypes.ts"
-import type { BaseOptions, CallServices, NoUnknownOptions, RunContext, SomeOutput } from "./ai/callTypes.ts"
+import type { CallServices, NoUnknownOptions, RunContext, SomeOutput } from "./ai/callTypes.ts"
 import { openStream, type RawOptions } from "./ai/openStream.ts"
 import { streamResult } from "./ai/streamResult.ts"
-import type { StreamTextResult, StreamTextSdkOptions } from "./ai/streamTypes.ts"
+import type { StreamBaseOptions, StreamTextResult, StreamTextSdkOptions } from "./ai/streamTypes.ts"
 import type { AiError } from "./AiError.ts"
 
 export type { StreamPart, StreamTextResult, UIResponseOptions, UIStreamOptions } from "./ai/streamTypes.ts"
@@ -26,7 +26,7 @@ export const streamText = <
   TOOLS extends ai.ToolSet = {},
   RC extends RunContext = Record<string, unknown>,
   OUT extends SomeOutput = ai.OutputInterface<string, string, never>,
-  O extends BaseOptions<StreamTextSdkOptions<TOOLS, RC, OUT>> = BaseOptions<StreamTextSdkOptions<TOOLS, RC, OUT>>
+  O extends StreamBaseOptions<TOOLS, RC, OUT> = StreamBaseOptions<TOOLS, RC, OUT>
 >(
   options:
     & O

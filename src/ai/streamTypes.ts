@@ -7,12 +7,22 @@
 import type * as ai from "ai"
 import type { Effect, Scope, Stream } from "effect"
 import type { AiError } from "../AiError.ts"
-import type { RunContext, SomeOutput } from "./callTypes.ts"
+import type { BaseOptions, RunContext, SomeOutput } from "./callTypes.ts"
 
 /** The options of the AI SDK's `streamText`. */
 export type StreamTextSdkOptions<TOOLS extends ai.ToolSet, RC extends RunContext, OUT extends SomeOutput> = Parameters<
   typeof ai.streamText<TOOLS, RC, OUT>
 >[0]
+
+/** The options that are inferred together. */
+export type StreamBaseOptions<TOOLS extends ai.ToolSet, RC extends RunContext, OUT extends SomeOutput> =
+  & BaseOptions<Omit<StreamTextSdkOptions<TOOLS, RC, OUT>, "experimental_transform">>
+  & { readonly experimental_transform?: Transform<TOOLS> | ReadonlyArray<Transform<TOOLS>> }
+
+/** `smoothStream()` is one for any tools: also where a call has none. */
+type Transform<TOOLS extends ai.ToolSet> = (
+  ...options: Parameters<ai.StreamTextTransform<TOOLS>>
+) => ReturnType<ai.StreamTextTransform<TOOLS>> | ReturnType<ai.StreamTextTransform<ai.ToolSet>>
 
 /** What a promise of the AI SDK's result resolves to. */
 type Resolved<TOOLS extends ai.ToolSet, RC extends RunContext, OUT extends SomeOutput> = {
