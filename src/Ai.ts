@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { LanguageModel, TelemetryOptions } from "ai"
-import { Context, Effect, Fiber, Layer, type Scope } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, type Scope } from "effect"
 
 /**
  * What calls use where they do not say otherwise.
@@ -66,13 +66,26 @@ export class Ai extends Context.Service<Ai, {
   static layerDefaults(defaults: AiDefaults): Layer.Layer<Ai> {
     return Layer.effect(
       Ai,
-      Effect.map(Effect.scope, (scope: Scope.Scope) =>
-        Ai.of({
-          defaults,
-          // a fiber that starts at once costs no turn of the event loop; in a closed scope none starts
-          runCallback: (callback) =>
-            Effect.flatMap(Effect.forkIn(callback, scope, { startImmediately: true }), Fiber.join)
-        }))
+      Effect.map(
+        Effect.scope,
+        (scope: Scope.Scope) => Ai.of({ defaults, runCallback: (callback) => runIn(scope, callback) })
+      )
     )
   }
 }
+
+/**
+ * The fiber belongs to the scope before the callback begins: whatever closes the scope, the callback itself too, waits for
+ * its finalizers. It begins without a turn of the event loop, and in a closed scope it never does.
+ */
+const runIn = <A, E, R>(scope: Scope.Scope, callback: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const begin = Deferred.makeUnsafe<void>()
+    return Effect.flatMap(
+      Effect.forkIn(Effect.andThen(Deferred.await(begin), callback), scope, { startImmediately: true }),
+      (fiber) => {
+        Deferred.doneUnsafe(begin, Effect.void)
+        return Fiber.join(fiber)
+      }
+    )
+  })
