@@ -101,15 +101,17 @@ export interface EffectToolOptions<
       | PromiseLike<NoInfer<Answer<O>>>
       | Effect.Effect<NoInfer<Answer<O>>, unknown, AR>)
     | undefined
-  /** Whether `execute` answers a Stream, whose values are shown while the effect is applied. Default: `false`. */
+  /**
+   * Whether `execute` answers a Stream: the values are preliminary results while the effect is applied, and the last one is
+   * recorded as the result (`undefined` where there is none). Default: `false`.
+   */
   readonly streaming?: ST | undefined
   /**
    * Applies the effect. `options.effectKey` is the key, for an `Idempotency-Key` header or a marker in what it writes.
    *
    * It fails plainly only where nothing was applied, and with `EffectOutcomeUnknownError` where it does not know.
    *
-   * With `streaming: true` it answers a Stream: the first run passes its values on as preliminary results, and the last one
-   * is recorded as the result.
+   * With `streaming: true` it answers a Stream (an Effect of one through `Stream.unwrap`).
    */
   readonly execute: (
     input: Decoded<S>,
@@ -135,6 +137,15 @@ export interface EffectToolOptions<
  *
  * Each call answers the recorded result; else what `alreadyApplied` finds; else it executes and records. The services of
  * the hooks are captured here; `ToolContext` and the Scope of a call are the call's own.
+ *
+ * With `streaming: true` the wrapped tool's `execute` answers an async iterable, and nothing is asked or invoked before its
+ * first `next`. The call that applies the effect gets the values as they come; a call that joins it, and a replay, get the
+ * recorded one, and nothing is invoked. The iterable ends when the result is recorded. A Stream that fails midway records
+ * nothing: what it has shown was a preview.
+ *
+ * The Stream never waits for a reader, since it holds a claim and others may wait for its result: a reader that is more
+ * than 64 values behind misses the oldest ones, never the last. A reader that leaves is a caller that leaves. An interrupt
+ * reaches the Stream where it waits; a last step that is uninterruptible still counts, with its value.
  *
  * **Gotchas**
  *
@@ -171,6 +182,39 @@ export interface EffectToolOptions<
  * const github = { postComment: () => Effect.succeed({ id: 1 }), findComment: () => Effect.succeed(undefined) }
  *
  * await Effect.runPromise(Effect.map(Effect.provideService(comment, GitHub, github), isEffectTool)) // => true
+ * ```
+ *
+ * **Example** (A deployment that tells how it goes, and happens once)
+ *
+ * ```ts
+ * import { defineEffectTool, EffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
+ * import { Effect, Schema, Stream } from "effect"
+ *
+ * let deployments = 0
+ * const deploy = defineEffectTool({
+ *   description: "Deploys a version.",
+ *   streaming: true,
+ *   inputSchema: Schema.Struct({ version: Schema.String }),
+ *   execute: ({ version }) =>
+ *     Stream.concat(
+ *       Stream.succeed(`building ${version}`),
+ *       Stream.fromEffect(Effect.sync(() => `${version} is deployment ${++deployments}`))
+ *     )
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const tools = yield* wrapToolsForRun({ deploy: yield* deploy }, yield* ToolContext, yield* EffectStore)
+ *   const call = (toolCallId: string) =>
+ *     Stream.runCollect(
+ *       Stream.fromAsyncIterable(
+ *         tools.deploy.execute({ version: "1.4" }, { toolCallId, messages: [], context: {} }),
+ *         (error) => error
+ *       )
+ *     )
+ *   return [yield* call("1"), yield* call("2")]
+ * }).pipe(Effect.scoped, Effect.provide([EffectStore.layerMemory, ToolContext.layer({ runId: "run-1" })]))
+ *
+ * await Effect.runPromise(program) // => [["building 1.4", "1.4 is deployment 1"], ["1.4 is deployment 1"]]
  * ```
  *
  * @category constructors

@@ -47,13 +47,16 @@ export interface ToolOptions<
   NE = never,
   NR = never
 > extends CommonOptions<S, O, OS, CS, ContextOf<CS>, SR, DR, VR, MR, NE, NR> {
-  /** Whether `execute` answers a Stream, whose values are shown one by one. Default: `false`. */
+  /**
+   * Whether `execute` answers a Stream: the values are preliminary results, and the last one is the result (`undefined`
+   * where there is none). Default: `false`.
+   */
   readonly streaming?: ST | undefined
   /**
    * Does the work. It sees decoded input, may use services, may fail with anything, and is interrupted when the call is
    * aborted. Each call has a Scope of its own.
    *
-   * With `streaming: true` it answers a Stream: its values are preliminary results, and the last one is the result.
+   * With `streaming: true` it answers a Stream (an Effect of one through `Stream.unwrap`).
    */
   readonly execute: (input: Decoded<S>, options: CallOptions<ContextOf<CS>>) => ExecuteAnswer<ST, O, E, R>
 }
@@ -73,10 +76,17 @@ export interface ToolOptions<
  * The AI SDK holds JSON: with `Schema.Date` in `inputSchema`, `execute` sees a `Date`, and `toolCalls` holds a string. A
  * result that JSON cannot carry asks for an Effect Schema as `outputSchema`.
  *
+ * With `streaming: true` the tool's own `execute` answers an async iterable. It starts at its first `next`, and the Stream
+ * is pulled as fast as its values are read, and no faster. An abort, and a reader that leaves, interrupt the Stream and wait
+ * for its finalizers. A value that does not encode is a `ToolResultError`.
+ *
  * **Gotchas**
  *
  * `toModelOutput` stands after `execute` in the options. An inline `execute: Effect.fn(...)` beside a `toModelOutput` that
  * reads `output` needs an `outputSchema`, or an arrow with `Effect.gen`: TypeScript does not infer through both.
+ *
+ * The iterable of a tool that streams belongs to the reader that the AI SDK is. `generateText` and `streamText` read it;
+ * `WorkflowAgent` does not read iterables.
  *
  * A Reference of your own that is set both where the tool is made and where it is called cannot be told from a service:
  * the value from where the tool was made is used.
@@ -101,6 +111,29 @@ export interface ToolOptions<
  * }).pipe(Effect.provideService(Weather, { temperature: (city) => Effect.succeed(city.length + 10) }))
  *
  * await Effect.runPromise(program) // => 15
+ * ```
+ *
+ * **Example** (A tool that streams)
+ *
+ * ```ts
+ * import { tool } from "chamvi-effect"
+ * import { Effect, Schema, Stream } from "effect"
+ *
+ * const program = Effect.gen(function*() {
+ *   const count = yield* tool({
+ *     description: "Counts up to a number",
+ *     streaming: true,
+ *     inputSchema: Schema.Struct({ to: Schema.Int }),
+ *     execute: ({ to }) => Stream.map(Stream.range(1, to), (n) => ({ n, done: n === to }))
+ *   })
+ *   const values = Stream.fromAsyncIterable(
+ *     count.execute({ to: 2 }, { toolCallId: "1", messages: [], context: {} }),
+ *     (error) => error
+ *   )
+ *   return yield* Stream.runCollect(values)
+ * })
+ *
+ * await Effect.runPromise(program) // => [{ n: 1, done: false }, { n: 2, done: true }]
  * ```
  *
  * @category constructors
