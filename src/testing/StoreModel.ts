@@ -26,7 +26,7 @@ import { calls, describe, type Operation, sequences } from "./model/operations.t
 export interface StoreModelOptions {
   /** How many sequences to try. Default: 60. */
   readonly runs?: number | undefined
-  /** How many operations the longest sequence has, about. Default: 40. */
+  /** How many operations the longest sequence has, about. Default: 120. */
   readonly size?: number | undefined
   /** Other sequences for another seed. Default: 1, so that a law means the same everywhere. */
   readonly seed?: number | string | undefined
@@ -73,7 +73,7 @@ const check = Effect.fnUntraced(function*(
       )
     })
 
-  const { replay, runs = 60, seed = 1, size = 40 } = options
+  const { replay, runs = 60, seed = 1, size = 120 } = options
   const result = yield* Arbitrary.checkEffect(
     sequences,
     differs,

@@ -67,12 +67,6 @@ export const claiming: Laws = {
     yield* is("a claim when the lease ends", yield* claim({ key }), "Claimed")
   }),
 
-  "a lease is over one millisecond after its end": law(function*({ advance, claim, held }) {
-    const { key } = yield* held({ lease: 1_000 })
-    yield* advance(1_001)
-    yield* is("a claim after the lease", yield* claim({ key }), "Claimed")
-  }),
-
   "a lease of zero is granted, and over at once": law(function*({ claim, held }) {
     const { key, token } = yield* held({ lease: 0 })
     const reply = yield* is("the next claim", yield* claim({ key }), "Claimed")

@@ -39,6 +39,7 @@ const verdicts = Object.fromEntries(
         yield* same("the row", [status, doubt, leaseEnd], ["released", expected, updatedAt])
         const next = yield* is("the next claim", yield* subject.claim({ key }), "Claimed")
         yield* same("the next claim", [next.doubt, next.takenOver, next.attempt], [expected, false, 3])
+        yield* same("whether it hears of an earlier attempt", next.earlier !== undefined, expected !== "none")
       })
     ])
   )
@@ -88,13 +89,6 @@ export const doubting: Laws = {
     const next = yield* is("the next claim", yield* subject.claim({ key, fingerprint: "third" }), "Claimed")
     yield* same("the next claim", next.doubt, "inDoubt")
     yield* same("the earlier attempt", next.earlier, { age: 200, fingerprint: "first" })
-  }),
-
-  "a believed no clears what was before, also for a claim that only looked": law(function*(subject) {
-    const { key, token } = yield* claimWith(subject, "inDoubt")
-    yield* subject.release({ key, token, verdict: "clean", cleared: true })
-    const next = yield* is("the next claim", yield* subject.claim({ key }), "Claimed")
-    yield* same("the next claim", [next.doubt, next.earlier], ["none", undefined])
   }),
 
   "a claim that was cut off is in doubt, whatever was before": law(function*(subject) {

@@ -110,7 +110,9 @@ export const sharing: Laws = {
       lease: 1_000,
       fingerprint: "fingerprint"
     }))
-    const grants = yield* Effect.forEach(yield* store.claim(requests), (reply) => is("each reply", reply, "Claimed"))
+    const claims = yield* store.claim(requests)
+    yield* same("the number of replies", claims.length, 500)
+    const grants = yield* Effect.forEach(claims, (reply) => is("each reply", reply, "Claimed"))
     const done = yield* store.complete(requests.map(({ key }, index) => ({
       key,
       token: grants[index]!.token,
@@ -120,6 +122,7 @@ export const sharing: Laws = {
     })))
     yield* same("the completions", done.filter((answer) => answer === "ok").length, 500)
     const replies = yield* store.claim(requests)
+    yield* same("the number of replies", replies.length, 500)
     for (const [index, reply] of replies.entries()) {
       const recorded = yield* is("each record", reply, "Recorded")
       yield* same("each result", recorded.result, resultOf(requests[index]!.key))

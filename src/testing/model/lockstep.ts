@@ -1,7 +1,7 @@
 /**
  * A store and the plain ledger, step by step: the same calls to both, and the same answers and rows of both.
  */
-import { Effect, Equal, Formatter, Predicate, Stream } from "effect"
+import { Effect, Formatter, Stream } from "effect"
 import type { EffectRecord, Fenced } from "../../EffectRecord.ts"
 import { EffectResolution } from "../../EffectResolution.ts"
 import type { EffectRecordError, EffectStoreError } from "../../errors.ts"
@@ -47,12 +47,24 @@ const worded = <A>(value: A & { readonly result?: string | undefined }): A =>
     ? { ...value, result: RecordedResult.unavailable("a reason") }
     : value
 
+const isObject = (value: unknown): value is { readonly [name: string]: unknown } =>
+  typeof value === "object" && value !== null
+
+/** Whether two rows, or replies, or lists of them, say the same; written out, since it is asked at every step. */
+const alike = (one: unknown, other: unknown): boolean => {
+  if (one === other) return true
+  if (!isObject(one) || !isObject(other) || Array.isArray(one) !== Array.isArray(other)) return false
+  for (const name in one) if (!alike(one[name], other[name])) return false
+  for (const name in other) if (!(name in one) && other[name] !== undefined) return false
+  return true
+}
+
 /** Of two rows, or two replies, the members in which they differ. */
 const differing = (actual: unknown, expected: unknown): readonly [actual: unknown, expected: unknown] => {
-  if (!(Predicate.isObject(actual) && Predicate.isObject(expected))) return [actual, expected]
+  if (!isObject(actual) || !isObject(expected) || Array.isArray(expected)) return [actual, expected]
   const [here, there] = [actual, expected].map((value) => new Map(Object.entries(value)))
   const names = [...new Set([...here!.keys(), ...there!.keys()])].filter((name) =>
-    !Equal.equals(here!.get(name), there!.get(name))
+    !alike(here!.get(name), there!.get(name))
   )
   return [here, there].map((members) => Object.fromEntries(names.map((name) => [name, members!.get(name)]))) as [
     unknown,
@@ -73,7 +85,7 @@ export const lockstep = Effect.fnUntraced(function*(
   const differences: Array<Omit<Difference, "after">> = []
 
   const agree = (what: string, actual: unknown, expected: unknown): void => {
-    if (Equal.equals(actual, expected)) return
+    if (alike(actual, expected)) return
     const [here, there] = differing(actual, expected)
     differences.push({ what, expected: Formatter.format(there), actual: Formatter.format(here) })
   }
@@ -99,10 +111,10 @@ export const lockstep = Effect.fnUntraced(function*(
     known.highest = Math.max(known.highest, token)
   }
 
-  const rows = (): Effect.Effect<ReadonlyMap<string, EffectRecord | undefined>, Broken> =>
+  const rows = (keys: ReadonlyArray<string>): Effect.Effect<ReadonlyMap<string, EffectRecord | undefined>, Broken> =>
     Effect.map(
-      Effect.forEach(names, (key) => store.get(key), { concurrency: "unbounded" }),
-      (found) => new Map(found.map((row, index) => [names[index]!, row && worded(row)]))
+      Effect.forEach(keys, (key) => store.get(key), { concurrency: "unbounded" }),
+      (found) => new Map(found.map((row, index) => [keys[index]!, row && worded(row)]))
     )
 
   const listed = (filter: ListFilter): Effect.Effect<ReadonlyArray<EffectRecord>, Broken> =>
@@ -117,7 +129,7 @@ export const lockstep = Effect.fnUntraced(function*(
       return { key: nameOf(operation), tool, runId, owner, claimId, lease: lease * time.unit, fingerprint }
     })
     const replies = yield* store.claim(requests)
-    const after = yield* rows()
+    const after = yield* rows(requests.map(({ key }) => key))
     agree("the number of replies", replies.length, requests.length)
     for (const [index, request] of requests.entries()) {
       const reply = replies[index]
@@ -143,7 +155,7 @@ export const lockstep = Effect.fnUntraced(function*(
     model: (item: Item, at: number) => Fenced
   ) {
     const answers = yield* write(items)
-    const after = yield* rows()
+    const after = yield* rows(items.map(({ key }) => key))
     agree("the number of answers", answers.length, items.length)
     for (const [index, item] of items.entries()) {
       agree("the answer", answers[index], model(item, time.of([after.get(item.key)?.updatedAt])))
@@ -160,7 +172,7 @@ export const lockstep = Effect.fnUntraced(function*(
     const key = nameOf(operation)
     const [resolution, resolved] = resolutions[operation.as]
     const answer = yield* store.resolve(key, resolution)
-    const after = yield* rows()
+    const after = yield* rows([key])
     const row = after.get(key)
     agree("the answer", answer, ledger.resolve(key, resolved, time.of([row?.updatedAt]), newToken(key, row?.token)))
     remember(key, false)
@@ -179,13 +191,13 @@ export const lockstep = Effect.fnUntraced(function*(
       updatedBefore: from(operation.updatedBefore)
     }
     agree(`the rows of list(${Formatter.format(filter)})`, yield* listed(filter), ledger.list(filter))
-    return yield* rows()
+    return yield* rows([])
   })
 
   const prune = Effect.fnUntraced(function*(operation: Of<"prune">) {
     const olderThan = operation.olderThan * time.unit
     const removed = yield* store.prune({ olderThan })
-    const after = yield* rows()
+    const after = yield* rows(names)
     const went = ledger.prune(time.now() - olderThan).length
     if (time.exact) {
       agree("how many rows were removed", removed, went)
@@ -239,18 +251,19 @@ export const lockstep = Effect.fnUntraced(function*(
       case "remove":
         return Effect.flatMap(store.remove(nameOf(operation)), (removed) => {
           agree("the answer", removed, ledger.remove(nameOf(operation)))
-          return rows()
+          return rows([nameOf(operation)])
         })
       case "prune":
         return prune(operation)
       case "wait":
-        return Effect.andThen(time.wait(operation.for), rows())
+        return Effect.andThen(time.wait(operation.for), rows([]))
     }
   }
 
   const step = Effect.fnUntraced(function*(operations: ReadonlyArray<Operation>) {
+    // the rows of the keys that it was about; those of the others are among the lists
     const found = yield* call(operations)
-    for (const key of names) agree(`the row of key ${names.indexOf(key)}`, found.get(key), ledger.get(key))
+    for (const [key, row] of found) agree(`the row of key ${names.indexOf(key)}`, row, ledger.get(key))
     for (const tool of ["a", "b"]) {
       agree(`the rows of tool ${tool}`, yield* listed({ tool }), ledger.list({ tool }))
     }

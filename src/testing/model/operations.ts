@@ -6,12 +6,15 @@
  */
 import { Arbitrary, Schema } from "effect"
 
-const Key = Schema.Literals([0, 0, 0, 1, 1, 2])
+/** What is said more than once is asked for more often. */
+const of = <A>(count: number, value: A): ReadonlyArray<A> => Array.from({ length: count }, () => value)
+
+const Key = Schema.Literals([...of(4, 0), ...of(2, 1), 2])
 const Fingerprint = Schema.Literals(["f1", "f2"])
 const Lease = Schema.Literals([10, 5, 0])
 
 /** A token of the key: the newest that was given, one or two before it, or one that never was given. */
-const Token = Schema.Literals(["newest", "newest", "newest", "before", "long before", "never given"])
+const Token = Schema.Literals([...of(6, "newest"), "before", "before", "long before", "never given"])
 
 /** Whether it goes into one batch with the operation before, where the two are of a kind and about different keys. */
 const together = Schema.Boolean
@@ -19,10 +22,10 @@ const together = Schema.Boolean
 const Claim = Schema.Struct({
   do: Schema.Literal("claim"),
   key: Key,
-  tool: Schema.Literals(["a", "a", "a", "b"]),
+  tool: Schema.Literals([...of(7, "a"), "b"]),
   runId: Schema.Literals(["r1", "r2"]),
   owner: Schema.Literals(["o1", "o2"]),
-  claimId: Schema.Literals(["c1", "c2", "c3"]),
+  claimId: Schema.Literals(["c1", "c2", "c3", "c4"]),
   lease: Lease,
   fingerprint: Fingerprint,
   together
@@ -43,7 +46,7 @@ const Release = Schema.Struct({
   key: Key,
   token: Token,
   verdict: Schema.Literals(["clean", "tried", "inDoubt"]),
-  cleared: Schema.Literals([false, false, false, true]),
+  cleared: Schema.Literals([false, false, true]),
   together
 })
 
@@ -74,8 +77,8 @@ const Rest = Schema.Union([
   List
 ])
 
-// said twice, asked for twice as often
-const Operation = Schema.Union([Claim, Claim, Claim, Wait, Wait, Complete, Release, Release, Renew, Resolve, Rest])
+// a key that is recorded is done, so that most sequences should not come there soon
+const Operation = Schema.Union([...of(6, Claim), ...of(5, Release), Wait, Wait, Renew, Complete, Resolve, Rest, Rest])
 
 /** One operation of a sequence. */
 export type Operation = typeof Operation.Type
