@@ -5,7 +5,7 @@
  * and runs a batch in the context of its first caller: a span, a transaction, an interruption of one request would become
  * that of all.)
  */
-import { Effect, Exit } from "effect"
+import { Cause, Effect, Exit, Option } from "effect"
 import type { EffectStoreError } from "../errors.ts"
 
 interface Request<Item, Reply> {
@@ -16,7 +16,11 @@ interface Request<Item, Reply> {
 /** More requests than this are several batches. */
 const largest = 500
 
-export class Batcher<Item, Reply> {
+/** The key that a store's failure speaks of, where it speaks of one. */
+const refusedKey = (exit: Exit.Exit<unknown, EffectStoreError>): string | undefined =>
+  Exit.isFailure(exit) ? Option.getOrUndefined(Cause.findErrorOption(exit.cause))?.key : undefined
+
+export class Batcher<Item extends { readonly key: string }, Reply> {
   private readonly send: (items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Reply>, EffectStoreError>
   private waiting: Array<Request<Item, Reply>> = []
 
@@ -40,6 +44,14 @@ export class Batcher<Item, Reply> {
   private sendBatch(batch: ReadonlyArray<Request<Item, Reply>>): void {
     const items = batch.map(({ item }) => item)
     Effect.runFork(Effect.suspend(() => this.send(items))).addObserver((exit) => {
+      // One item that a store cannot take fails alone. What may have been done for the others is done again: a claim is
+      // answered by its id, the rest by its token.
+      const refused = refusedKey(exit)
+      const alone = refused === undefined ? [] : batch.filter(({ item }) => item.key === refused)
+      if (alone.length > 0 && alone.length < batch.length) {
+        alone.forEach(({ resume }) => resume(exit as Exit.Exit<never, EffectStoreError>))
+        return this.sendBatch(batch.filter(({ item }) => item.key !== refused))
+      }
       batch.forEach(({ resume }, i) =>
         resume(
           Exit.isSuccess(exit)

@@ -78,6 +78,25 @@ describe("A store that is worth batching", () => {
       assert.strictEqual(runs, 0)
     }).pipe(Effect.scoped))
 
+  it.effect("fails a call alone whose key the failure of their request names", () =>
+    Effect.gen(function*() {
+      const { requests, store } = yield* batched
+      const picky: IEffectStore = {
+        ...store,
+        claim: (items) =>
+          items.some(({ key }) => key === "k1")
+            ? Effect.fail(new EffectStoreError({ operation: "claim", key: "k1", problem: "it is too large" }))
+            : store.claim(items)
+      }
+      const exits = yield* Effect.forEach(
+        keys(4),
+        (key) => Effect.exit(applyOnce({ key, execute: Effect.succeed })),
+        { concurrency: "unbounded" }
+      ).pipe(Effect.provideService(EffectStore, picky))
+      assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true, true])
+      assert.deepStrictEqual(requests, ["claim 3", "complete 3"])
+    }).pipe(Effect.scoped))
+
   it.effect("takes an answer that is too short for a failure of those without a reply", () =>
     Effect.gen(function*() {
       const { store } = yield* batched

@@ -137,10 +137,11 @@ export const claimOne = (names: Names, now: string): string => {
 }
 
 /**
- * Many requests, of which no two have one key, ordered by digest. Parameters: arrays of the values of `claimOne`. Answers
- * the number of the request, counted from 1, before the columns of `claimOne`.
+ * Many requests, of which no two have one key. Parameters: arrays of the values of `claimOne`. Answers the number of the
+ * request, counted from 1, before the columns of `claimOne`.
  *
- * Rows are made, and locked, in the order of their digests: two such statements cannot wait for each other.
+ * New rows are numbered in the order of their requests, which is that of lists; they are made, and old ones are locked, in
+ * the order of their digests, so that two such statements cannot wait for each other.
  */
 export const claimMany = (names: Names, now: string): string => {
   const request: Request = {
@@ -162,9 +163,11 @@ export const claimMany = (names: Names, now: string): string => {
       INSERT INTO ${names.table} AS e (${stored.join(", ")})
       SELECT ${inserted(request, "i.token", now)}
       FROM (
-        SELECT i.*, ${nextToken(names)} AS token FROM input AS i
-        WHERE NOT EXISTS (SELECT FROM found AS f WHERE f.n = i.n) ORDER BY i.digest
+        SELECT i.*, ${nextToken(names)} AS token FROM (
+          SELECT i.* FROM input AS i WHERE NOT EXISTS (SELECT FROM found AS f WHERE f.n = i.n) ORDER BY i.n
+        ) AS i
       ) AS i
+      ORDER BY i.digest
       ON CONFLICT (digest) DO NOTHING
       RETURNING e.digest, ${granted("e")}
     ), locked AS MATERIALIZED (

@@ -15,9 +15,7 @@ export interface Numbered<Item> {
 const mostBytes = 4_000_000
 
 /**
- * Sorts a batch into statements. In each, no two items have one key, since a statement sees a row as it was before it; and
- * they are ordered by their digests, in which order the statement locks the rows, so that no two statements wait for each
- * other.
+ * Sorts a batch into statements. In each, no two items have one key, since a statement sees a row as it was before it.
  */
 export const rounds = <Item extends { readonly key: string }>(
   items: ReadonlyArray<Item>,
@@ -32,10 +30,9 @@ export const rounds = <Item extends { readonly key: string }>(
     round.push({ item, digest: digestOf(item.key), index })
   }
   return byTime.flatMap((round) => {
-    const sorted = round.toSorted((a, b) => Buffer.compare(a.digest, b.digest))
     const parts: Array<Array<Numbered<Item>>> = []
     let room = 0
-    for (const numbered of sorted) {
+    for (const numbered of round) {
       const bytes = bytesOf(numbered.item)
       if (parts.length === 0 || bytes > room) {
         parts.push([])

@@ -80,9 +80,9 @@ export const statementsOf = (names: Names, now: string): Statements => {
     // the new token is the old one and one more: the sequence keeps ahead of it
     replace: `UPDATE ${table} AS e SET status = $2::text, doubt = $3::text, token = $4::int8, taken_over = $5::boolean,
       lease_end = $6::int8, earlier_seen_at = $7::int8, earlier_fingerprint = $8::text, result = $9::text,
-      outcome = $10::text, updated_at = $11::int8
-      WHERE e.digest = $1 AND e.status = $12::text AND e.token = $13::int8 AND e.lease_end = $14::int8
-        AND e.updated_at = $15::int8 AND e.result IS NOT DISTINCT FROM $16::text
+      outcome = $10::text, updated_at = $11::int8, seen_at = $12::int8
+      WHERE e.digest = $1 AND e.status = $13::text AND e.token = $14::int8 AND e.lease_end = $15::int8
+        AND e.updated_at = $16::int8 AND e.result IS NOT DISTINCT FROM $17::text
       RETURNING ${nextToken(names)}, ${notice(names, "e")}`,
     remove: `DELETE FROM ${table} AS e WHERE e.digest = $1 RETURNING ${notice(names, "e")}`,
     // rows that somebody works on are left for the next time
@@ -108,6 +108,7 @@ export const statementsOf = (names: Names, now: string): Statements => {
         optional(next.result),
         optional(next.outcome),
         String(next.updatedAt),
+        String(next.seenAt),
         previous.status,
         String(previous.token),
         String(previous.leaseEnd),
