@@ -3,15 +3,19 @@
  *
  * @since 0.1.0
  */
-import type { Agent, ToolSet } from "ai"
-import { type Context, Effect } from "effect"
+import type { Agent, OutputInterface, StreamTextResult as SdkStreamTextResult, ToolSet } from "ai"
+import { type Context, Effect, type Scope } from "effect"
 import { Ai } from "./Ai.ts"
-import { agentForCall, ownTools } from "./ai/agentForCall.ts"
+import { agentCall, agentForCall, ownTools, settingsOf } from "./ai/agentForCall.ts"
 import { bindCall } from "./ai/bindCall.ts"
 import type { CallbackError, CallbackServices, Effectful } from "./ai/callbackTypes.ts"
 import type { CallServices } from "./ai/callTypes.ts"
+import { openWith } from "./ai/openStream.ts"
 import { withOriginals } from "./ai/originals.ts"
-import type { AiError } from "./AiError.ts"
+import { streamResult } from "./ai/streamResult.ts"
+import type { StreamTextResult } from "./ai/streamTypes.ts"
+import { observed, type Observer } from "./ai/telemetry/observe.ts"
+import { AiError } from "./AiError.ts"
 
 /**
  * An agent of the AI SDK: a `ToolLoopAgent`, or any object with its interface.
@@ -34,10 +38,8 @@ export interface SdkAgent extends Pick<Agent, "version" | "id"> {
 export type RunAgentOptions<A extends SdkAgent> = Effectful<Parameters<A["generate"]>[0]>
 
 /** Rejects misspelt options: an inferred `O` has no excess property check of its own. */
-type OnlyOptions<O, A extends SdkAgent> = {
-  readonly [K in Exclude<keyof O, keyof Parameters<A["generate"]>[0]>]: {
-    readonly "is not an option of this agent": never
-  }
+type Only<O, Options> = {
+  readonly [K in Exclude<keyof O, keyof Options>]: { readonly "is not an option of this agent": never }
 }
 
 /**
@@ -108,24 +110,98 @@ type OnlyOptions<O, A extends SdkAgent> = {
  */
 export const runAgent = <A extends SdkAgent, O extends RunAgentOptions<A>>(
   agent: A,
-  options: O & OnlyOptions<O, A>
+  options: O & Only<O, Parameters<A["generate"]>[0]>
 ): Effect.Effect<
   Awaited<ReturnType<A["generate"]>>,
   AiError | CallbackError<O & { readonly tools: A["tools"] }>,
   Ai | CallServices<{ readonly tools: A["tools"] }> | CallbackServices<O>
-> => Effect.contextWith((context: Context.Context<Ai>) => run(agent, options, context)) as never
+> =>
+  observed(
+    (defaults) => agentCall("runAgent", agent, defaults),
+    (observer) => Effect.contextWith((context: Context.Context<Ai>) => run(agent, options, context, observer))
+  ) as never
 
-const run = Effect.fnUntraced(function*(agent: SdkAgent, options: object, context: Context.Context<Ai>) {
-  const { defaults } = yield* Ai
-  return yield* bindCall(
+const run = Effect.fnUntraced(
+  function*(agent: SdkAgent, options: object, context: Context.Context<Ai>, observer: Observer) {
+    const { defaults } = yield* Ai
+    return yield* bindCall(
+      { ...options, tools: ownTools(agent) },
+      context,
+      ({ callbacks, signal, tools }) =>
+        observer.run(() =>
+          agentForCall(agent, defaults, tools).generate({
+            ...options,
+            ...observer.watching({ ...callbacks, ...withOriginals(callbacks) }),
+            abortSignal: signal
+          } as never)
+        )
+    )
+  }
+)
+
+/**
+ * The options of an agent's `stream`, with callbacks that may answer Effects.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type StreamAgentOptions<A extends SdkAgent> = Effectful<Parameters<A["stream"]>[0]>
+
+/** The result of our `streamText`, for an agent whose `stream` answers the AI SDK's. */
+type StreamedBy<A extends SdkAgent> = Awaited<ReturnType<A["stream"]>> extends
+  SdkStreamTextResult<infer TOOLS, infer RC, infer OUT> ? StreamTextResult<TOOLS, RC, OUT> : never
+
+/**
+ * Runs an agent of the AI SDK as a stream: `agent.stream(options)`, with its options, and with the result of `streamText`.
+ *
+ * **Details**
+ *
+ * Tools, callbacks and defaults are as in `runAgent`, and readers, interruption and the end of the call as in `streamText`: the
+ * call ends when its last reader leaves, or when the scope closes.
+ *
+ * @category running
+ * @since 0.1.0
+ */
+export const streamAgent = <A extends SdkAgent, O extends StreamAgentOptions<A>>(
+  agent: A,
+  options: O & Only<O, Parameters<A["stream"]>[0]>
+): Effect.Effect<
+  StreamedBy<A>,
+  AiError,
+  Ai | Scope.Scope | CallServices<{ readonly tools: A["tools"] }> | CallbackServices<O>
+> =>
+  Effect.contextWith((context: Context.Context<Ai>) =>
+    Effect.map(openAgent(agent, options, context), (live) =>
+      streamResult(live, {
+        tools: agent.tools,
+        output: settingsOf(agent)?.["output"] as OutputInterface | undefined
+      }))
+  ) as never
+
+const openAgent = (agent: SdkAgent, options: object, context: Context.Context<Ai>) =>
+  openWith(
     { ...options, tools: ownTools(agent) },
     context,
-    ({ callbacks, signal, tools }) =>
-      agentForCall(agent, defaults, tools).generate({
-        ...options,
-        ...callbacks,
-        ...withOriginals(callbacks),
-        abortSignal: signal
-      } as never)
+    (defaults) => agentCall("streamAgent", agent, defaults),
+    ({ defaults, observer, own, tools }) =>
+      Effect.tryPromise({
+        try: () =>
+          observer.run(() =>
+            agentForCall(agent, defaults, tools, stateCallbacks(agent, own)).stream({ ...options, ...own } as never)
+          ) as PromiseLike<{ readonly stream: ReadableStream<never> }>,
+        catch: (error) => AiError.from(error)
+      }).pipe(Effect.map((result) => result.stream))
   )
-})
+
+/** Those that the call's state depends on, and that an agent takes in its settings only. */
+const stateCallbacks = (agent: SdkAgent, own: Readonly<Record<string, unknown>>) => {
+  const settings = settingsOf(agent)
+  return Object.fromEntries((["onError", "onAbort"] as const).map((name) => {
+    const theirs = settings?.[name]
+    const ours = own[name]
+    return [name, (event: unknown) => {
+      if (typeof ours === "function") ours(event)
+      return typeof theirs === "function" ? theirs(event) as unknown : undefined
+    }]
+  }))
+}

@@ -42,7 +42,7 @@ export { generateText } from "./GenerateText.ts"
 export * as Output from "./Output.ts"
 export { applyOnce, type ApplyOnceOptions, type ApplyOnceSchema } from "./Reconciliation.ts"
 export { rerank, type RerankOptions } from "./Rerank.ts"
-export { runAgent, type RunAgentOptions, type SdkAgent } from "./RunAgent.ts"
+export { runAgent, type RunAgentOptions, type SdkAgent, streamAgent, type StreamAgentOptions } from "./RunAgent.ts"
 export { stepOf, type StepOptions } from "./Step.ts"
 export {
   type StreamPart,

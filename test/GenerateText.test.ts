@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { isStepCount, tool as sdkTool } from "ai"
 import type { ProviderV4 } from "@ai-sdk/provider"
 import { MockProviderV4 } from "ai/test"
-import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, References, Schema } from "effect"
+import { Cause, Context, Deferred, Effect, Exit, Fiber, Layer, Option, References, Schema, type Tracer } from "effect"
 import { z } from "zod"
 import { Ai } from "../src/Ai.ts"
 import { AiError } from "../src/AiError.ts"
@@ -190,12 +190,13 @@ describe("generateText", () => {
         execute: () =>
           Effect.gen(function*() {
             const annotations = yield* References.CurrentLogAnnotations
-            const span = yield* Effect.currentParentSpan
-            return {
-              store: yield* Store,
-              log: annotations["call"] as string,
-              span: span._tag === "Span" ? span.name : ""
+            const spans: Array<string> = []
+            let span: Tracer.AnySpan | undefined = yield* Effect.currentParentSpan
+            while (span?._tag === "Span") {
+              spans.push(span.name)
+              span = Option.getOrUndefined(span.parent)
             }
+            return { store: yield* Store, log: annotations["call"] as string, spans }
           }).pipe(Effect.orDie)
       }).pipe(
         Effect.provideService(Store, "captured"),
@@ -207,7 +208,11 @@ describe("generateText", () => {
         Effect.withSpan("calling"),
         Effect.annotateLogs("call", "calling")
       )
-      assert.deepStrictEqual(result.toolResults[0]?.output, { store: "captured", log: "calling", span: "calling" })
+      assert.deepStrictEqual(result.toolResults[0]?.output, {
+        store: "captured",
+        log: "calling",
+        spans: ["execute_tool who", "step 0", "generateText", "calling"]
+      })
     }).pipe(Effect.provide(Ai.layer)))
 
   it.effect("runs an approved call after the history was stored as JSON, with decoded input", () =>

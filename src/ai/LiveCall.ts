@@ -27,6 +27,8 @@ export class LiveCall {
   end: End | undefined
   /** The reason of an abort, as the SDK told it. */
   abortReason: unknown
+  /** Told once nothing comes any more: `failure` is then what the call has failed with, if it has. */
+  onOver: () => void = () => undefined
   /** The signal of the caller's own. */
   readonly #foreign: AbortSignal | undefined
   readonly #controller = new AbortController()
@@ -103,7 +105,9 @@ export class LiveCall {
       // the SDK's stream broke: nothing comes after that
       this.#over = true
       await this.#quiet()
-      return this.#failed(error)
+      const failed = this.#failed(error)
+      this.onOver()
+      return failed
     }
   }
 
@@ -131,9 +135,11 @@ export class LiveCall {
   async #ended(): Promise<Part | undefined> {
     this.#over = true
     await this.#quiet()
-    return this.end === undefined && this.failure === undefined
+    const last = this.end === undefined && this.failure === undefined
       ? this.#failed(new NoOutputGeneratedError({ message: "The stream ended without a step." }))
       : undefined
+    this.onOver()
+    return last
   }
 
   /** The first failure is the call's. */

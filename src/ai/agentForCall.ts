@@ -11,6 +11,7 @@ import type { AiDefaults } from "../Ai.ts"
 import { mapTools } from "../internal/toolCopy.ts"
 import { isWrapped } from "./effectToolDefinition.ts"
 import { withOriginals } from "./originals.ts"
+import { type CallDescription, languageCall } from "./telemetry/observe.ts"
 
 /** The part of an agent that is looked at here. */
 interface AnyAgent {
@@ -18,7 +19,7 @@ interface AnyAgent {
 }
 
 /** The settings of a `ToolLoopAgent`: private by type, but an own property that can be seen, and nothing works without. */
-const settingsOf = (agent: AnyAgent): Readonly<Record<string, unknown>> | undefined => {
+export const settingsOf = (agent: AnyAgent): Readonly<Record<string, unknown>> | undefined => {
   const settings = agent instanceof ToolLoopAgent
     ? (agent as unknown as { readonly settings?: unknown }).settings
     : null
@@ -34,8 +35,31 @@ export const ownTools = (agent: AnyAgent): ToolSet | undefined =>
     ? undefined
     : Object.fromEntries(Object.entries(agent.tools).filter(([, tool]) => !isWrapped(tool)))
 
-/** `agent`, with the defaults of `Ai` below its settings, and with `bound` in the place of its own tools. */
-export const agentForCall = <A extends AnyAgent>(agent: A, defaults: AiDefaults, bound: ToolSet | undefined): A => {
+/** How a call of an agent stands in spans and metrics. */
+export const agentCall = (
+  name: string,
+  agent: AnyAgent & { readonly id: string | undefined },
+  defaults: AiDefaults
+): CallDescription => {
+  const settings = settingsOf(agent) ?? {}
+  return {
+    ...languageCall(name, settings, defaults),
+    model: settings["model"],
+    spanName: agent.id === undefined ? "invoke_agent" : `invoke_agent ${agent.id}`,
+    attributes: { "gen_ai.agent.name": agent.id }
+  }
+}
+
+/**
+ * `agent`, with the defaults of `Ai` below its settings, with `bound` in the place of its own tools, and with `above` over
+ * its settings: what no option of a call can set.
+ */
+export const agentForCall = <A extends AnyAgent>(
+  agent: A,
+  defaults: AiDefaults,
+  bound: ToolSet | undefined,
+  above: object = {}
+): A => {
   const settings = settingsOf(agent)
   if (settings === undefined) return agent
   const own = {
@@ -45,7 +69,8 @@ export const agentForCall = <A extends AnyAgent>(agent: A, defaults: AiDefaults,
     ...bound === undefined ? {} : {
       tools: mapTools(agent.tools, (tool, name) => Object.hasOwn(bound, name) ? bound[name] : tool)
     },
-    ...withOriginals(settings)
+    ...withOriginals(settings),
+    ...above
   }
   // what a subclass remembers belongs to the user's agent
   return new Proxy(Object.create(agent, { settings: { value: own } }) as A, {

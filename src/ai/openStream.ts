@@ -2,8 +2,8 @@
  * Makes a call of the AI SDK's `streamText`: its tools and callbacks bound to the calling fiber, its life that of a scope.
  */
 import * as ai from "ai"
-import { Cause, type Context, Effect } from "effect"
-import { Ai } from "../Ai.ts"
+import { Cause, Context, Effect, Exit, Tracer } from "effect"
+import { Ai, type AiDefaults } from "../Ai.ts"
 import { AiError } from "../AiError.ts"
 import { boundTools, Executions } from "./bindCall.ts"
 import { bindCallbacks, type CallbackCall } from "./callbacks.ts"
@@ -12,51 +12,81 @@ import { noModel } from "./noModel.ts"
 import { withOriginals } from "./originals.ts"
 import { restartMarker } from "./partialOutput.ts"
 import type { Part } from "./PartLog.ts"
+import { type CallDescription, languageCall, observedInScope, type Observer } from "./telemetry/observe.ts"
 import { originalOf } from "./ToolFailure.ts"
 
 export type RawOptions = Parameters<typeof ai.streamText>[0]
 type Callback = (event: never) => unknown
 
+/** What a call that begins is given, beside the user's options. */
+export interface Opening {
+  readonly defaults: AiDefaults
+  readonly tools: ai.ToolSet | undefined
+  /** To be spread behind the user's options. */
+  readonly own: Readonly<Record<string, unknown>>
+  readonly live: LiveCall
+  readonly observer: Observer
+}
+
+type Options = Pick<RawOptions, "abortSignal"> & { readonly tools?: ai.ToolSet | undefined }
+
 /** Answers the call under way. What the SDK refuses at once, such as an option out of range, is a failure. */
-export const openStream = Effect.fnUntraced(function*(options: RawOptions, context: Context.Context<Ai>) {
+export const openStream = (options: RawOptions, context: Context.Context<Ai>) =>
+  openWith(options, context, (defaults) => languageCall("streamText", options, defaults), (opening) => {
+    const { defaults, live, observer, own, tools } = opening
+    const model = options.model ?? defaults.model
+    return model === undefined ? noModel() : Effect.try({
+      try: () =>
+        observer.run(() =>
+          start({
+            ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
+            ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
+            ...options,
+            model,
+            ...tools === undefined ? {} : { tools },
+            ...own,
+            ...markingRestarts(options, live)
+          } as RawOptions)
+        ).stream,
+      catch: (error) => AiError.from(error)
+    })
+  })
+
+/** Opens whatever answers the parts of a call: `begin` starts it. */
+export const openWith = Effect.fnUntraced(function*(
+  options: Options,
+  given: Context.Context<Ai>,
+  describe: (defaults: AiDefaults) => CallDescription,
+  begin: (opening: Opening) => Effect.Effect<ReadableStream<Part>, AiError>
+) {
   const service = yield* Ai
   const { defaults } = service
   const { abortSignal } = options
-  if (abortSignal?.aborted === true) return yield* AiError.aborted(abortSignal.reason)
-  const model = options.model ?? defaults.model
-  if (model === undefined) return yield* noModel()
-  const executions = new Executions()
-  const bindTools = yield* boundTools(options.tools, context, executions)
-  const live = new LiveCall(service, executions, abortSignal)
-  const call: CallbackCall = {
-    context,
-    signal: live.signal,
-    track: executions.track,
-    fail: (cause) => {
-      if (live.failure === undefined) callbacks.onError?.({ error: Cause.squash(cause) } as never)
-      live.fail(cause)
+  const observer = yield* observedInScope(describe(defaults))
+  const context = observer.span === undefined ? given : Context.add(given, Tracer.ParentSpan, observer.span)
+  const open = Effect.gen(function*() {
+    if (abortSignal?.aborted === true) return yield* AiError.aborted(abortSignal.reason)
+    const executions = new Executions()
+    const bindTools = yield* boundTools(options.tools, context, executions)
+    const live = new LiveCall(service, executions, abortSignal)
+    live.onOver = () => observer.end(live.failure === undefined ? Exit.void : Exit.failCause(live.failure))
+    const call: CallbackCall = {
+      context,
+      signal: live.signal,
+      track: executions.track,
+      fail: (cause) => {
+        if (live.failure === undefined) callbacks.onError?.({ error: Cause.squash(cause) } as never)
+        live.fail(cause)
+      }
     }
-  }
-  const callbacks = bindCallbacks(options, call) as Record<string, Callback | undefined>
-  const tools = bindTools(call)
-  yield* Effect.addFinalizer(() => Effect.promise(() => live.stop(scopeClosed())))
-  yield* Effect.try({
-    try: () =>
-      live.start(
-        start({
-          ...defaults.maxRetries === undefined ? {} : { maxRetries: defaults.maxRetries },
-          ...defaults.telemetry === undefined ? {} : { telemetry: defaults.telemetry },
-          ...options,
-          model,
-          ...tools === undefined ? {} : { tools },
-          abortSignal: live.signal,
-          ...callbacksOf(callbacks, live),
-          ...markingRestarts(options, live)
-        } as RawOptions).stream
-      ),
-    catch: (error) => AiError.from(error)
+    const callbacks = bindCallbacks(options, call) as Record<string, Callback | undefined>
+    const tools = bindTools(call)
+    yield* Effect.addFinalizer(() => Effect.promise(() => live.stop(scopeClosed())))
+    const own = { abortSignal: live.signal, ...observer.watching(callbacksOf(callbacks, live)) }
+    live.start(yield* begin({ defaults, tools, own, live, observer }))
+    return live
   })
-  return live
+  return yield* Effect.tapCause(open, (cause) => Effect.sync(() => observer.end(Exit.failCause(cause))))
 })
 
 /**

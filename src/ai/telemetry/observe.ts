@@ -3,7 +3,7 @@
  */
 import { asArray } from "@ai-sdk/provider-utils"
 import type { Telemetry, TelemetryOptions } from "ai"
-import { Clock, Context, Effect, Exit, type Fiber, Tracer } from "effect"
+import { Clock, Context, Effect, Exit, type Fiber, type Scope, Tracer } from "effect"
 import { Ai, type AiDefaults } from "../../Ai.ts"
 import { type Attributes, modelAttributes, namesOf, setAttributes, type Tokens, usageAttributes } from "./attributes.ts"
 import { CallSpans } from "./CallSpans.ts"
@@ -12,8 +12,9 @@ import { spanExit } from "./spanExit.ts"
 
 /** What a call says of itself. */
 export interface CallDescription {
-  /** The name of the function, and of the span. */
+  /** The name of the function, and of the span unless that has its own. */
   readonly name: string
+  readonly spanName?: string | undefined
   /** `gen_ai.operation.name`. */
   readonly operation: string
   /** `"client"` for a function that is one request, `"internal"` for one that has its model calls below it. */
@@ -70,8 +71,8 @@ export class Observer {
     const names = namesOf(description.model)
     this.#model = names.model ?? "unknown"
     if (description.telemetry?.isEnabled === false || !isTraced(fiber)) return
-    const { attributes, kind, name, operation, telemetry } = description
-    const root = Effect.runSyncWith(context)(Effect.makeSpan(name, { kind }))
+    const { attributes, kind, name, operation, spanName = name, telemetry } = description
+    const root = Effect.runSyncWith(context)(Effect.makeSpan(spanName, { kind }))
     setAttributes(root, { "gen_ai.operation.name": operation, ...modelAttributes(names), ...attributes })
     this.#spans = new CallSpans(context, root, telemetry)
   }
@@ -169,6 +170,13 @@ const usageOf = (result: unknown): Tokens | undefined => {
   const { inputTokens = usage.tokens, outputTokens } = usage
   return { inputTokens: Number.isNaN(inputTokens) ? undefined : inputTokens, outputTokens }
 }
+
+/** Observes a call that outlives the Effect which starts it, until its scope closes at the latest. */
+export const observedInScope = (description: CallDescription): Effect.Effect<Observer, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.withFiber((fiber: Fiber.Fiber<unknown, unknown>) => Effect.succeed(new Observer(fiber, description))),
+    (observer, exit) => Effect.sync(() => observer.end(Exit.isSuccess(exit) ? Exit.interrupt() : exit))
+  )
 
 /** Observes an Effect that is one call, from its beginning to its end. Spans inside of it are below that of the call. */
 export const observed = <A, E, R>(
