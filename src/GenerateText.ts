@@ -27,8 +27,19 @@ import type { AiError } from "./AiError.ts"
  * **Details**
  *
  * Interrupting the Effect aborts the call, interrupts the tools that run, and waits until their finalizers are done. An
- * `abortSignal` of your own works beside it, and makes the Effect fail with an `AiError` whose reason is `"Aborted"`. All
- * failures of the call are `AiError`s.
+ * `abortSignal` of your own works beside it, and makes the Effect fail with an `AiError` whose reason is `"Aborted"`. What
+ * the AI SDK fails with is an `AiError`.
+ *
+ * Every callback option may answer an Effect, whose services the call then needs:
+ *
+ * - Callbacks that are told what happens (`onStart`, `onStepEnd`, `onEnd`, ...) cannot fail. They run in fibers of `Ai`, so
+ *   they go on where the call is interrupted, and stop when the `Ai` closes. One that dies is logged, and changes nothing.
+ * - Callbacks that decide (`prepareStep`, `stopWhen`, `toolApproval`, `repairToolCall`, `experimental_refineToolInput`,
+ *   `experimental_download`, and `needsApproval` of a tool) are interrupted with the call. One that fails ends it: the call
+ *   fails with the identical failure, whose type is among the call's errors. What plain functions throw or reject with
+ *   means what it means in the AI SDK.
+ *
+ * Each run of a callback has a Scope of its own.
  *
  * A tool that fails does not make the call fail: the failure becomes a `tool-error` part that carries the identical value,
  * and with more steps (`stopWhen`) the model reads what happened and goes on. With the default `stopWhen` there is one
@@ -82,6 +93,54 @@ import type { AiError } from "./AiError.ts"
  * })
  *
  * await Effect.runPromise(Effect.provide(program, Ai.layer)) // => [1, 2, "It is 3."]
+ * ```
+ *
+ * **Example** (Callbacks with services, and a decision that ends the call)
+ *
+ * ```ts
+ * import { Ai, generateText } from "chamvi-effect"
+ * import { MockLanguageModelV4 } from "ai/test"
+ * import { Context, Data, Effect, Ref } from "effect"
+ *
+ * class OverBudget extends Data.TaggedError("OverBudget")<{ readonly spent: number }> {}
+ *
+ * class Budget extends Context.Service<Budget, { readonly spent: Ref.Ref<number> }>()("app/Budget") {}
+ *
+ * const model = new MockLanguageModelV4({
+ *   doGenerate: async () => ({
+ *     content: [{ type: "text", text: "Hello!" }],
+ *     finishReason: { unified: "stop", raw: undefined },
+ *     usage: {
+ *       inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+ *       outputTokens: { total: 99, text: 99, reasoning: undefined }
+ *     },
+ *     warnings: []
+ *   })
+ * })
+ *
+ * // Effect<GenerateTextResult, AiError | OverBudget, Ai | Budget>
+ * const call = generateText({
+ *   model,
+ *   prompt: "Say hello.",
+ *   prepareStep: () =>
+ *     Effect.gen(function*() {
+ *       const spent = yield* Ref.get((yield* Budget).spent)
+ *       return spent < 100 ? {} : yield* new OverBudget({ spent })
+ *     }),
+ *   onStepEnd: ({ usage }) =>
+ *     Effect.flatMap(Budget, ({ spent }) => Ref.update(spent, (tokens) => tokens + (usage.totalTokens ?? 0)))
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const first = yield* call
+ *   const second = yield* Effect.flip(call)
+ *   return [first.text, second._tag]
+ * })
+ *
+ * const budget = Effect.map(Ref.make(0), (spent) => ({ spent }))
+ * await Effect.runPromise(
+ *   Effect.provide(Effect.provideServiceEffect(program, Budget, budget), Ai.layer)
+ * ) // => ["Hello!", "OverBudget"]
  * ```
  *
  * @category constructors
