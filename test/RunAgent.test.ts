@@ -1,19 +1,31 @@
 /** Agents of the AI SDK as Effects: their tools bound to the call, their failures typed, their end waited for. */
 import { assert, describe, it } from "@effect/vitest"
-import { type Agent, APICallError, generateText as sdkGenerateText, isStepCount, ToolLoopAgent, type ToolSet } from "ai"
+import {
+  type Agent,
+  APICallError,
+  generateText as sdkGenerateText,
+  isStepCount,
+  Output,
+  ToolLoopAgent,
+  type ToolSet
+} from "ai"
 import {
   Ai,
   defineEffectTool,
   EffectEvent,
   EffectStore,
   runAgent,
+  streamAgent,
   tool,
   ToolContext,
   ToolNotAllowedError,
   wrapToolsForRun
 } from "chamvi-effect"
-import { Cause, Context, Data, Deferred, Effect, Exit, Fiber, Layer, Schema } from "effect"
+import { Cause, Context, Data, Deferred, Effect, Exit, Fiber, Layer, Schema, Stream } from "effect"
+import { expectTypeOf } from "vitest"
+import { z } from "zod"
 import { calls, readBy, says, scripted } from "./support/model.ts"
+import { calls as streamsCalls, says as streamsText, streaming } from "./support/streamModel.ts"
 import { Remote } from "./support/remote.ts"
 
 const label = defineEffectTool({
@@ -247,5 +259,101 @@ describe("runAgent", () => {
       yield* runAgent(agent, { prompt: "go" })
       assert.deepStrictEqual(seen, ["executed"])
     }).pipe(Effect.provide([layers, EffectEvent.layer(({ outcome }) => Effect.sync(() => void seen.push(outcome)))]))
+  })
+})
+
+describe("streamAgent", () => {
+  it.effect("answers the result of our streamText, with the agent's effect tools reconciled", () =>
+    Effect.gen(function*() {
+      const turns = [
+        streamsCalls(["label", { label: "bug" }], ["label", { label: "bug" }]),
+        streamsText("Label", "led.")
+      ]
+      const agent = new ToolLoopAgent({ model: streaming(...turns, ...turns), tools: { label: yield* label } })
+      for (const _ of ["first", "second"]) {
+        const result = yield* streamAgent(agent, { prompt: "go" })
+        const [pieces, steps] = yield* Effect.all([Stream.runCollect(result.textStream), result.steps], {
+          concurrency: "unbounded"
+        })
+        assert.deepStrictEqual(pieces, ["Label", "led."])
+        assert.deepStrictEqual(steps[0]?.toolResults.map(({ output }) => output), [
+          { id: 1, text: "bug" },
+          { id: 1, text: "bug" }
+        ])
+      }
+      assert.strictEqual(yield* applied, 1)
+    }).pipe(Effect.scoped, Effect.provide(layers)))
+
+  it.effect("parses the agent's output", () =>
+    Effect.gen(function*() {
+      const output = Output.object({ schema: z.object({ n: z.number() }) })
+      const agent = new ToolLoopAgent({ model: streaming(streamsText(`{"n":`, "7}")), output })
+      const result = yield* streamAgent(agent, { prompt: "go" })
+      const answer = yield* result.output
+      expectTypeOf(answer).toEqualTypeOf<{ n: number }>()
+      assert.deepStrictEqual(answer, { n: 7 })
+    }).pipe(Effect.scoped, Effect.provide(Ai.layer)))
+
+  it.effect("tells callbacks of the call and of the agent, which may answer Effects", () => {
+    const seen: Array<string> = []
+    return Effect.gen(function*() {
+      const agent = new ToolLoopAgent({
+        model: streaming(streamsText("Hi.")),
+        onEnd: () => {
+          seen.push("agent ended")
+        }
+      })
+      const result = yield* streamAgent(agent, {
+        prompt: "go",
+        onStepEnd: ({ text }) => Effect.sync(() => seen.push(`step: ${text}`)),
+        onEnd: () => Effect.sync(() => seen.push("ended"))
+      })
+      yield* result.consumeStream
+      assert.deepStrictEqual(seen, ["step: Hi.", "agent ended", "ended"])
+    }).pipe(Effect.scoped, Effect.provide(Ai.layer))
+  })
+
+  it.effect("fails its readers with AiError, and tells the agent's onError", () => {
+    const errors: Array<unknown> = []
+    const broken = new Error("no connection")
+    return Effect.gen(function*() {
+      const agent = new ToolLoopAgent({
+        model: streaming(() => Promise.reject(broken)),
+        onError: ({ error }) => {
+          errors.push(error)
+        }
+      })
+      const result = yield* streamAgent(agent, { prompt: "go" })
+      const error = yield* Effect.flip(result.text)
+      assert.deepStrictEqual([error._tag, error.reason], ["AiError", "Unknown"])
+      assert.strictEqual(error.cause, broken)
+      assert.deepStrictEqual(errors, [broken])
+    }).pipe(Effect.scoped, Effect.provide(Ai.layer))
+  })
+
+  it.effect("ends when its last reader leaves: the tool is interrupted, and waited for", () => {
+    const log: Array<string> = []
+    return Effect.gen(function*() {
+      const started = yield* Deferred.make<void>()
+      const slow = yield* tool({
+        inputSchema: Schema.Struct({}),
+        execute: () =>
+          Effect.andThen(Deferred.succeed(started, undefined), Effect.never).pipe(
+            Effect.onInterrupt(() => Effect.andThen(Effect.yieldNow, Effect.sync(() => log.push("interrupted"))))
+          )
+      })
+      const agent = new ToolLoopAgent({
+        model: streaming(streamsCalls(["slow", {}])),
+        tools: { slow },
+        onAbort: () => {
+          log.push("aborted")
+        }
+      })
+      const result = yield* streamAgent(agent, { prompt: "go" })
+      const fiber = yield* Effect.forkChild(result.text, { startImmediately: true })
+      yield* Deferred.await(started)
+      yield* Fiber.interrupt(fiber)
+      assert.includeMembers(log, ["interrupted", "aborted"])
+    }).pipe(Effect.scoped, Effect.provide(Ai.layer))
   })
 })
