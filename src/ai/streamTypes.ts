@@ -38,7 +38,7 @@ export type StreamPart<TOOLS extends ai.ToolSet> = Exclude<
 >
 
 /** A callback of a UI stream: it answers nothing, a Promise, or an Effect that cannot fail. */
-type Told<F, R> = F extends ((event: infer Event) => unknown) | undefined
+type Told<F, R> = NonNullable<F> extends (event: infer Event) => unknown
   ? (event: Event) => void | PromiseLike<void> | Effect.Effect<unknown, never, R>
   : never
 
