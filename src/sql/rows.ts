@@ -178,6 +178,16 @@ export const grantColumns = [
   "seen_at"
 ] as const
 
+/** The first claim of a key that had no row. */
+export const grantedNew = (token: unknown): Claimed => ({
+  _tag: "Claimed",
+  token: Number(token),
+  attempt: 1,
+  doubt: "none",
+  takenOver: false,
+  earlier: undefined
+})
+
 /** Reads what a granted claim returned. `seen_at` is the time of the claim. */
 export const granted = (row: Row): Claimed => {
   const [token, attempt, doubt, takenOver, earlierSeenAt, earlierFingerprint, seenAt] = row

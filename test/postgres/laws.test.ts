@@ -6,8 +6,11 @@ import { SqlEffectStore } from "chamvi-effect/SqlEffectStore"
 import { StoreClock, storeLaws } from "chamvi-effect/testing"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { describe } from "vitest"
+import { describe, vi } from "vitest"
 import { freshSchema, noPostgres, pool } from "../support/postgres.ts"
+
+// a law may make thousands of statements
+vi.setConfig({ testTimeout: 120_000 })
 
 /** The store's clock is a table that the test writes. */
 const OnPostgres = Layer.unwrap(Effect.gen(function*() {

@@ -1,14 +1,19 @@
 /**
- * A claim in one statement and one round trip: it reads the row, makes one where there is none, or takes the row over
- * where its state allows, and answers what it did and what it had read.
+ * What a claim asks: `claim` makes the row of a new key, or reads the row that is there, in one statement; `take` takes a
+ * row over that was read as free.
  *
  * **Details**
  *
  * - A record is only read: no row is locked or written, and the transaction gets no number that would have to be flushed.
  *   (`ON CONFLICT DO UPDATE ... WHERE` would lock and write the row of every replay.)
+ * - What can be taken over stands in a statement of its own, since a statement costs by its length, and nearly all claims
+ *   are of new keys or of records.
  * - The rule of `EffectRecord.claim` stands in the conditions of the update, which the database checks again on the row's
- *   newest version if it had to wait for it. Where somebody else was faster, nothing is granted and what was read looks
- *   free: then the claim is asked again.
+ *   newest version if it had to wait for it. Where somebody else was faster, nothing is granted, and the claim is asked
+ *   again.
+ * - Statements for many take arrays of the values of those for one, of requests of which no two have one key, and answer
+ *   with the request's number, counted from 1. They make and lock rows in the order of their digests, so that two of them
+ *   cannot wait for each other.
  */
 import { doubts, grantColumns, lookColumns } from "../rows.ts"
 import { literal, type Names } from "./names.ts"
@@ -19,63 +24,74 @@ type Request = Readonly<
   Record<"digest" | "key" | "tool" | "runId" | "claimId" | "owner" | "lease" | "fingerprint", string>
 >
 
-const stored = [
-  "digest",
-  "id",
-  "key",
-  "tool",
-  "run_id",
-  "status",
-  "doubt",
-  "token",
-  "claim_id",
-  "attempt",
-  "taken_over",
-  "owner",
-  "lease_end",
-  "fingerprint",
-  "created_at",
-  "updated_at",
-  "seen_at"
-]
+/** Parameters: digest, key, tool, run, claim id, owner, lease, fingerprint. */
+const alone: Request = {
+  digest: "$1",
+  key: "$2::text",
+  tool: "$3::text",
+  runId: "$4::text",
+  claimId: "$5::text",
+  owner: "$6::text",
+  lease: "$7::int8",
+  fingerprint: "$8::text"
+}
 
-const inserted = (request: Request, token: string, now: string): string =>
-  [
-    request.digest,
-    token,
-    request.key,
-    request.tool,
-    request.runId,
-    "'held'",
-    "'none'",
-    token,
-    request.claimId,
-    "1",
-    "false",
-    request.owner,
-    `${now} + ${request.lease}`,
-    request.fingerprint,
-    now,
-    now,
-    now
-  ].join(", ")
+const among: Request = {
+  digest: "i.digest",
+  key: "i.key",
+  tool: "i.tool",
+  runId: "i.run_id",
+  claimId: "i.claim_id",
+  owner: "i.owner",
+  lease: "i.lease::int8",
+  fingerprint: "i.fingerprint"
+}
 
-const looked = (row: string, now: string): string =>
+const input = `input AS MATERIALIZED (
+    SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
+      WITH ORDINALITY AS i (digest, key, tool, run_id, claim_id, owner, lease, fingerprint, n)
+  )`
+
+/** The new row, whose first token is its number in lists, too. */
+const inserted = (request: Request, token: string, now: string): Readonly<Record<string, string>> => ({
+  digest: request.digest,
+  id: token,
+  key: request.key,
+  tool: request.tool,
+  run_id: request.runId,
+  status: "'held'",
+  doubt: "'none'",
+  token,
+  claim_id: request.claimId,
+  attempt: "1",
+  taken_over: "false",
+  owner: request.owner,
+  lease_end: `${now} + ${request.lease}`,
+  fingerprint: request.fingerprint,
+  created_at: now,
+  updated_at: now,
+  seen_at: now
+})
+
+const insert = ({ table }: Names, row: Readonly<Record<string, string>>): string =>
+  `INSERT INTO ${table} AS e (${Object.keys(row).join(", ")}) SELECT ${Object.values(row).join(", ")}`
+
+/** The columns of `Look`. */
+const looked = (now: string): string =>
   lookColumns.map((column) =>
     column === "remaining"
-      ? `CASE WHEN ${row}.status = 'held' THEN ${row}.lease_end - ${now} END AS remaining`
+      ? `CASE WHEN f.status = 'held' THEN f.lease_end - ${now} END`
       : column === "process"
-      ? "NULL AS process"
-      : `${row}.${column}`
+      ? "NULL::text"
+      : `f.${column}`
   ).join(", ")
 
-const granted = (row: string): string => grantColumns.map((column) => `${row}.${column}`).join(", ")
-
 const claimable = (request: Request, now: string): string =>
-  `e.key = ${request.key} AND e.tool = ${request.tool} AND e.doubt IN (${doubts.map(literal).join(", ")}) AND (
-    e.status = 'released'
-    OR (e.status = 'held' AND (e.claim_id = ${request.claimId} OR e.lease_end <= ${now}))
-  )`
+  `e.digest = ${request.digest} AND e.key = ${request.key} AND e.tool = ${request.tool}
+    AND e.doubt IN (${doubts.map(literal).join(", ")}) AND (
+      e.status = 'released'
+      OR (e.status = 'held' AND (e.claim_id = ${request.claimId} OR e.lease_end <= ${now}))
+    )`
 
 const taken = (names: Names, request: Request, now: string): string => {
   const repeated = `e.status = 'held' AND e.claim_id = ${request.claimId}`
@@ -87,7 +103,8 @@ const taken = (names: Names, request: Request, now: string): string => {
       WHEN e.status = 'released' AND e.doubt = 'none' THEN NULL ELSE ${value} END`
   // who did not release may have lived until the end of its lease
   const lastAlive = `CASE e.status WHEN 'held' THEN LEAST(e.lease_end, ${now}) ELSE e.seen_at END`
-  return `${unlessRepeated("run_id", request.runId)},
+  return `UPDATE ${names.table} AS e SET
+    ${unlessRepeated("run_id", request.runId)},
     ${unlessRepeated("doubt", "CASE WHEN e.status = 'held' THEN 'inDoubt' ELSE e.doubt END")},
     ${unlessRepeated("token", `GREATEST(e.token + 1, ${nextToken(names)})`)},
     ${unlessRepeated("attempt", "e.attempt + 1")},
@@ -103,83 +120,47 @@ const taken = (names: Names, request: Request, now: string): string => {
     seen_at = ${now}`
 }
 
-/** What a claim's row answers: the columns of the grant, or NULLs, and those of `Look`, or NULLs. */
-export const grantWidth = grantColumns.length
+const grants = grantColumns.map((column) => `e.${column}`).join(", ")
 
-/** One request. Parameters: digest, key, tool, run, claim id, owner, lease, fingerprint. */
-export const claimOne = (names: Names, now: string): string => {
-  const request: Request = {
-    digest: "$1",
-    key: "$2::text",
-    tool: "$3::text",
-    runId: "$4::text",
-    claimId: "$5::text",
-    owner: "$6::text",
-    lease: "$7::int8",
-    fingerprint: "$8::text"
+export const claimSql = (names: Names, now: string) => {
+  const { table } = names
+  const token = nextToken(names)
+  const nulls = lookColumns.map(() => "NULL").join(", ")
+  return {
+    claim: {
+      /** A row with the token of the new row, or with NULL and the columns of `Look`; none where somebody was faster. */
+      one: `WITH made AS (
+          ${insert(names, inserted(alone, "n.token", now))}
+          FROM (SELECT ${token} AS token WHERE NOT EXISTS (SELECT FROM ${table} AS f WHERE f.digest = $1)) AS n
+          ON CONFLICT (digest) DO NOTHING RETURNING e.token
+        )
+        SELECT m.token, ${nulls} FROM made AS m
+        UNION ALL SELECT NULL, ${looked(now)} FROM ${table} AS f WHERE f.digest = $1`,
+      /** A row for each request. New rows are numbered in the order of their requests, which is that of lists. */
+      many: `WITH ${input}, made AS (
+          ${insert(names, inserted(among, "i.token", now))}
+          FROM (
+            SELECT i.*, ${token} AS token FROM (
+              SELECT i.* FROM input AS i
+              WHERE NOT EXISTS (SELECT FROM ${table} AS f WHERE f.digest = i.digest) ORDER BY i.n
+            ) AS i
+          ) AS i
+          ORDER BY i.digest
+          ON CONFLICT (digest) DO NOTHING RETURNING e.digest, e.token
+        )
+        SELECT i.n, m.token, ${looked(now)} FROM input AS i
+          LEFT JOIN made AS m ON m.digest = i.digest LEFT JOIN ${table} AS f ON f.digest = i.digest`
+    },
+    take: {
+      /** The columns of the grant, if it is granted. */
+      one: `${taken(names, alone, now)} WHERE ${claimable(alone, now)} RETURNING ${grants}`,
+      /** A row for each grant. */
+      many: `WITH ${input}, locked AS MATERIALIZED (
+          SELECT e.digest FROM ${table} AS e JOIN input AS i ON ${claimable(among, now)}
+          ORDER BY e.digest FOR NO KEY UPDATE OF e
+        )
+        ${taken(names, among, now)} FROM input AS i
+        WHERE ${claimable(among, now)} AND e.digest IN (SELECT digest FROM locked) RETURNING i.n, ${grants}`
+    }
   }
-  return `WITH found AS MATERIALIZED (
-      SELECT ${looked("f", now)} FROM ${names.table} AS f WHERE f.digest = $1
-    ), made AS (
-      INSERT INTO ${names.table} AS e (${stored.join(", ")})
-      SELECT ${inserted(request, "n.token", now)}
-      FROM (SELECT ${nextToken(names)} AS token WHERE NOT EXISTS (SELECT FROM found)) AS n
-      ON CONFLICT (digest) DO NOTHING
-      RETURNING ${granted("e")}
-    ), taken AS (
-      UPDATE ${names.table} AS e SET ${taken(names, request, now)}
-      WHERE e.digest = $1 AND ${claimable(request, now)}
-      RETURNING ${granted("e")}
-    )
-    SELECT g.*, f.* FROM (SELECT) AS one
-      LEFT JOIN (SELECT * FROM made UNION ALL SELECT * FROM taken) AS g ON true
-      LEFT JOIN found AS f ON true`
-}
-
-/**
- * Many requests, of which no two have one key. Parameters: arrays of the values of `claimOne`. Answers the number of the
- * request, counted from 1, before the columns of `claimOne`.
- *
- * New rows are numbered in the order of their requests, which is that of lists; they are made, and old ones are locked, in
- * the order of their digests, so that two such statements cannot wait for each other.
- */
-export const claimMany = (names: Names, now: string): string => {
-  const request: Request = {
-    digest: "i.digest",
-    key: "i.key",
-    tool: "i.tool",
-    runId: "i.run_id",
-    claimId: "i.claim_id",
-    owner: "i.owner",
-    lease: "i.lease::int8",
-    fingerprint: "i.fingerprint"
-  }
-  return `WITH input AS MATERIALIZED (
-      SELECT * FROM unnest($1::bytea[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[])
-        WITH ORDINALITY AS i (digest, key, tool, run_id, claim_id, owner, lease, fingerprint, n)
-    ), found AS MATERIALIZED (
-      SELECT i.n, ${looked("f", now)} FROM input AS i JOIN ${names.table} AS f ON f.digest = i.digest
-    ), made AS (
-      INSERT INTO ${names.table} AS e (${stored.join(", ")})
-      SELECT ${inserted(request, "i.token", now)}
-      FROM (
-        SELECT i.*, ${nextToken(names)} AS token FROM (
-          SELECT i.* FROM input AS i WHERE NOT EXISTS (SELECT FROM found AS f WHERE f.n = i.n) ORDER BY i.n
-        ) AS i
-      ) AS i
-      ORDER BY i.digest
-      ON CONFLICT (digest) DO NOTHING
-      RETURNING e.digest, ${granted("e")}
-    ), locked AS MATERIALIZED (
-      SELECT e.digest FROM ${names.table} AS e JOIN input AS i ON e.digest = i.digest
-      WHERE ${claimable(request, now)} ORDER BY e.digest FOR NO KEY UPDATE OF e
-    ), taken AS (
-      UPDATE ${names.table} AS e SET ${taken(names, request, now)}
-      FROM input AS i
-      WHERE e.digest = i.digest AND e.digest IN (SELECT digest FROM locked) AND ${claimable(request, now)}
-      RETURNING e.digest, ${granted("e")}
-    )
-    SELECT i.n, ${granted("g")}, ${lookColumns.map((column) => `f.${column}`).join(", ")} FROM input AS i
-      LEFT JOIN (SELECT * FROM made UNION ALL SELECT * FROM taken) AS g ON g.digest = i.digest
-      LEFT JOIN found AS f ON f.n = i.n`
 }

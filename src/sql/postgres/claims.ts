@@ -17,7 +17,7 @@ import type { Changes } from "../changes.ts"
 import type { SqlExecutor } from "../executor.ts"
 import { type Claims, mostTurns, storeError } from "../makeStore.ts"
 import * as rows from "../rows.ts"
-import { claimMany, claimOne, grantWidth } from "./claimSql.ts"
+import { claimSql } from "./claimSql.ts"
 import { fencedSql } from "./fencedSql.ts"
 import type { Names } from "./names.ts"
 import { inRounds, type Numbered } from "./rounds.ts"
@@ -27,7 +27,7 @@ import { digestOf, encodeText } from "./text.ts"
 /** What is no whole number is no token that was ever given. */
 const tokenText = (token: number): string => Number.isSafeInteger(token) ? String(token) : "-1"
 
-const claimParams = (request: ClaimRequest): ReadonlyArray<string> => [
+const claimValues = (request: ClaimRequest): ReadonlyArray<string> => [
   request.key,
   request.tool,
   request.runId,
@@ -38,8 +38,8 @@ const claimParams = (request: ClaimRequest): ReadonlyArray<string> => [
 ]
 
 /** Values of items as the arrays that statements for many take. */
-const columnsOf = (width: number, values: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<ReadonlyArray<string>> =>
-  Array.from({ length: width }, (_, column) => values.map((row) => row[column]!))
+const columnsOf = (values: ReadonlyArray<ReadonlyArray<string>>): ReadonlyArray<ReadonlyArray<string>> =>
+  values[0]!.map((_, column) => values.map((row) => row[column]!))
 
 interface Operation<Item> {
   readonly name: string
@@ -59,56 +59,61 @@ export const claimsOf = (
   changes: Changes,
   mostResultBytes: number
 ): Claims => {
-  const sql = { ...fencedSql(names, now), claim: claimOne(names, now), claimMany: claimMany(names, now) }
+  const sql = { ...fencedSql(names, now), ...claimSql(names, now) }
 
-  /** The reply in a row of a claim; nothing where the row looked free, and somebody else was faster. */
-  const replyOf = (row: rows.Row, { claimId, key, tool }: ClaimRequest): ClaimReply | undefined => {
-    if (row[0] !== null) return rows.granted(row)
-    const found = row.slice(grantWidth)
-    const look = rows.look(found[0] === null ? [] : [found], key, tool, claimId)
-    return look._tag === "Answer" ? look.reply : undefined
+  const params = (request: ClaimRequest): ReadonlyArray<unknown> => [digestOf(request.key), ...claimValues(request)]
+
+  const manyParams = (requests: ReadonlyArray<Numbered<ClaimRequest>>): ReadonlyArray<unknown> => [
+    requests.map(({ digest }) => digest),
+    ...columnsOf(requests.map(({ item }) => claimValues(item)))
+  ]
+
+  /** What a claim read: a reply, or a row that can be taken over, or nothing where somebody was faster. */
+  const readOf = ([token, ...found]: rows.Row, { claimId, key, tool }: ClaimRequest): ClaimReply | "free" | "again" => {
+    if (token !== null) return rows.grantedNew(token)
+    if (found[0] === null) return "again"
+    const look = rows.look([found], key, tool, claimId)
+    return look._tag === "Answer" ? look.reply : "free"
   }
 
-  const tooManyTurns = (key: string) =>
-    new EffectStoreError({ operation: "claim", key, problem: "others always claimed it first" })
-
-  const claim = (request: ClaimRequest, turn = 0): Effect.Effect<ClaimReply, SqlError | EffectStoreError> =>
-    Effect.flatMap(
-      executor.write({ sql: sql.claim, params: [digestOf(request.key), ...claimParams(request)] }),
-      ([row]) => {
-        const reply = replyOf(row!, request)
-        return reply !== undefined
-          ? Effect.succeed(reply)
-          : turn < mostTurns
-          ? claim(request, turn + 1)
-          : Effect.fail(tooManyTurns(request.key))
-      }
+  const again = (request: ClaimRequest, turn: number): Effect.Effect<ClaimReply, SqlError | EffectStoreError> =>
+    turn < mostTurns ? claim(request, turn + 1) : Effect.fail(
+      new EffectStoreError({ operation: "claim", key: request.key, problem: "others always claimed it first" })
     )
 
-  const claimEach = (
+  const claim = (request: ClaimRequest, turn: number): Effect.Effect<ClaimReply, SqlError | EffectStoreError> =>
+    Effect.flatMap(executor.write({ sql: sql.claim.one, params: params(request) }), ([row]) => {
+      const read = row === undefined ? "again" : readOf(row, request)
+      if (read === "again") return again(request, turn)
+      return read !== "free" ? Effect.succeed(read) : Effect.flatMap(
+        executor.write({ sql: sql.take.one, params: params(request) }),
+        ([granted]) => granted === undefined ? again(request, turn) : Effect.succeed(rows.granted(granted))
+      )
+    })
+
+  const claimEach = Effect.fnUntraced(function*(
     requests: ReadonlyArray<Numbered<ClaimRequest>>
-  ): Effect.Effect<ReadonlyArray<ClaimReply>, SqlError | EffectStoreError> =>
-    Effect.flatMap(
-      executor.write({
-        sql: sql.claimMany,
-        params: [
-          requests.map(({ digest }) => digest),
-          ...columnsOf(7, requests.map(({ item }) => claimParams(item)))
-        ]
-      }),
-      (answers) => {
-        const replies = new Array<ClaimReply | undefined>(requests.length)
-        for (const [n, ...row] of answers) {
-          const index = Number(n) - 1
-          replies[index] = replyOf(row, requests[index]!.item)
-        }
-        return Effect.forEach(replies, (reply, index) =>
-          reply === undefined ? claim(requests[index]!.item, 1) : Effect.succeed(reply))
+  ): Effect.fn.Return<ReadonlyArray<ClaimReply>, SqlError | EffectStoreError> {
+    const read: Array<ClaimReply | "free" | "again"> = requests.map(() => "again")
+    for (const [n, ...row] of yield* executor.write({ sql: sql.claim.many, params: manyParams(requests) })) {
+      const index = Number(n) - 1
+      read[index] = readOf(row, requests[index]!.item)
+    }
+    const free = requests.flatMap((request, place) => read[place] === "free" ? [{ request, place }] : [])
+    if (free.length > 0) {
+      const taken = manyParams(free.map(({ request }) => request))
+      for (const [n, ...row] of yield* executor.write({ sql: sql.take.many, params: taken })) {
+        read[free[Number(n) - 1]!.place] = rows.granted(row)
       }
+    }
+    return yield* Effect.forEach(
+      read,
+      (reply, place) => reply === "free" || reply === "again" ? again(requests[place]!.item, 0) : Effect.succeed(reply)
     )
+  })
 
   /** Whether the same token did it before, for those that the statement did not change. */
-  const again = (
+  const before = (
     items: ReadonlyArray<{ readonly digest: Uint8Array; readonly token: number }>,
     done: Status | undefined
   ): Effect.Effect<ReadonlyArray<Fenced>, SqlError> => {
@@ -137,7 +142,7 @@ export const claimsOf = (
           executor.write({ sql: sql.one, params: [digest, tokenText(item.token), ...values(item)] }),
           ([changed]): Effect.Effect<Fenced, SqlError> => {
             if (changed === undefined) {
-              return Effect.map(again([{ digest, token: item.token }], done), ([answer]) => answer!)
+              return Effect.map(before([{ digest, token: item.token }], done), ([answer]) => answer!)
             }
             wake(item.key)
             return Effect.succeed("ok")
@@ -152,7 +157,7 @@ export const claimsOf = (
         Effect.flatMap(
           executor.write({
             sql: sql.many,
-            params: [items.map(({ digest }) => digest), ...columnsOf(texts[0]!.length, texts)]
+            params: [items.map(({ digest }) => digest), ...columnsOf(texts)]
           }),
           (changed) => {
             const replies = new Array<Fenced>(items.length)
@@ -164,7 +169,7 @@ export const claimsOf = (
             const left = items.flatMap(({ digest, item }, place) =>
               replies[place] === undefined ? [{ digest, token: item.token, place }] : []
             )
-            return Effect.map(again(left, done), (answers) => {
+            return Effect.map(before(left, done), (answers) => {
               left.forEach(({ place }, index) => replies[place] = answers[index]!)
               return replies
             })
@@ -212,7 +217,7 @@ export const claimsOf = (
     claim: inRounds(
       (request) =>
         Effect.mapError(
-          claim(request),
+          claim(request, 0),
           (error) => error._tag === "EffectStoreError" ? error : storeError("claim", request.key)(error)
         ),
       (requests) =>

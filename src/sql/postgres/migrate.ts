@@ -39,8 +39,8 @@ const migrations = ({ index, table, tokens }: Names): Readonly<Record<string, Re
       seen_at bigint NOT NULL,
       awaited boolean NOT NULL DEFAULT false
     )`,
-    // the order of lists, and where prune finds what is old
-    `CREATE UNIQUE INDEX ${index("created")} ON ${table} (created_at, id)`,
+    // every unique index more would make every claim dearer; this one is the order of lists, and where prune finds what is old
+    `CREATE INDEX ${index("created")} ON ${table} (created_at, id)`,
     // a run's id may be longer than an index can hold
     `CREATE INDEX ${index("run")} ON ${table} (left(run_id, 64), created_at, id)`,
     // what is held, and what waits for a person, are few among many records
