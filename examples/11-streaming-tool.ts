@@ -52,7 +52,7 @@ const life = (...versions: ReadonlyArray<string>) =>
       tools: { deploy: yield* deploy }
     })
     yield* Stream.runForEach(stream, (part) =>
-      part.type === "tool-result"
+      part.type === "tool-result" && part.dynamic !== true
         ? Console.log(part.preliminary === true ? `... ${part.output}` : part.output)
         : Effect.void)
   }).pipe(Effect.scoped)

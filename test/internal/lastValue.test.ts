@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Latch, Stream } from "effect"
+import { Cause, type Context, Effect, Exit, Fiber, Latch, Stream } from "effect"
 import { forkGently } from "../../src/internal/gentleInterrupt.ts"
 import { lastOf, type OnValue } from "../../src/internal/lastValue.ts"
 

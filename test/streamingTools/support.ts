@@ -3,7 +3,7 @@
  */
 import type { LanguageModelV4GenerateResult, LanguageModelV4StreamPart } from "@ai-sdk/provider"
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test"
-import { Effect, Exit, Fiber, References } from "effect"
+import { Effect, Exit, type Fiber, References } from "effect"
 
 export const options = (abortSignal?: AbortSignal) => ({
   toolCallId: "1",
