@@ -99,4 +99,4 @@ export const embed = <RC extends RunContext = RunContext, SR = never, ER = never
 export const embedMany = <RC extends RunContext = RunContext, SR = never, ER = never>(
   options: EmbedManyOptions<RC, SR, ER>
 ): Effect.Effect<ai.EmbedManyResult, AiError, Ai | NotifiedServices<SR | ER>> =>
-  modelCall({ name: "embed", operation: "embeddings", splits: true }, options, ai.embedMany)
+  modelCall({ name: "embedMany", operation: "embeddings", splits: true }, options, ai.embedMany)

@@ -30,6 +30,8 @@ export class CallSpans implements Telemetry {
   /** Executions that have ended, and wait for their results; an id may come more than once. */
   readonly #awaiting = new Map<string, Array<Tracer.Span>>()
   readonly #tools = new Set<Tracer.Span>()
+  /** Of a call that was aborted, the SDK may begin something yet. */
+  #ended = false
 
   constructor(context: Context.Context<never>, root: Tracer.Span, telemetry: TelemetryOptions | undefined) {
     this.root = root
@@ -46,6 +48,7 @@ export class CallSpans implements Telemetry {
 
   /** Ends what is still open, the call's own span last. */
   end(exit: Exit.Exit<void, Error>): void {
+    this.#ended = true
     const left = Exit.isSuccess(exit) ? failed(new Error("It did not end before its call")) : exit
     for (const span of [...this.#tools, ...this.#embeddings.values()]) this.#end(span, left)
     for (const span of [...this.#awaiting.values()].flat()) this.#end(span, Exit.void)
@@ -59,6 +62,7 @@ export class CallSpans implements Telemetry {
   }
 
   onStepStart(event: Event<"onStepStart">): void {
+    if (this.#ended) return
     this.#endStep(interrupted)
     this.#step = this.#start(`step ${event.stepNumber}`, this.root, "internal", { "chamvi.step": event.stepNumber })
   }
@@ -79,6 +83,7 @@ export class CallSpans implements Telemetry {
   }
 
   onLanguageModelCallStart(event: Event<"onLanguageModelCallStart">): void {
+    if (this.#ended) return
     this.#endModel(failed(this.#attempt))
     this.#attempt = undefined
     this.#model = this.#start(`chat ${event.modelId}`, this.#step ?? this.root, "client", {
@@ -111,13 +116,16 @@ export class CallSpans implements Telemetry {
       "gen_ai.response.model": event.modelId,
       "gen_ai.response.finish_reasons": [event.finishReason],
       ...usageAttributes(event.usage),
-      ...this.#outputs ? { "gen_ai.output.messages": asText(event.content) } : {}
+      ...this.#outputs ? { "gen_ai.output.messages": asText(this.#said(event.content)) } : {}
     })
     this.#endModel(Exit.void)
   }
 
-  executeTool<T>(event: Event<"executeTool"> & { readonly execute: () => PromiseLike<T> }): PromiseLike<T> {
+  executeTool<T>(
+    event: Omit<Event<"executeTool">, "execute"> & { readonly execute: () => PromiseLike<T> }
+  ): PromiseLike<T> {
     const { execute, toolCall, toolCallId } = event
+    if (this.#ended) return execute()
     const name = toolCall?.toolName ?? "unknown"
     const span = this.#start(`execute_tool ${name}`, this.#step ?? this.root, "internal", {
       "gen_ai.operation.name": "execute_tool",
@@ -147,6 +155,7 @@ export class CallSpans implements Telemetry {
   }
 
   onEmbedStart(event: Event<"onEmbedStart">): void {
+    if (this.#ended) return
     this.#embeddings.set(event.embedCallId, this.#modelCall("embeddings", event))
   }
 
@@ -159,12 +168,18 @@ export class CallSpans implements Telemetry {
   }
 
   onRerankStart(event: Event<"onRerankStart">): void {
+    if (this.#ended) return
     this.#endModel(failed(new Error("The attempt was repeated")))
     this.#model = this.#modelCall("rerank", event)
   }
 
   onRerankEnd(): void {
     this.#endModel(Exit.void)
+  }
+
+  /** What a model said; the inputs of tools are inputs, though it is the model that writes them. */
+  #said(content: ReadonlyArray<object>): ReadonlyArray<object> {
+    return this.#inputs ? content : content.map((part) => "input" in part ? { ...part, input: undefined } : part)
   }
 
   #modelCall(operation: string, event: { readonly modelId: string; readonly provider: string }): Tracer.Span {

@@ -45,13 +45,13 @@ const messageOf = (error: unknown): string =>
 export const failed = (failure: unknown, quotes = false): Exit.Exit<never, Error> =>
   Exit.fail(spanError(failure, quotes))
 
-/** The end of a call as the end of its span. */
-export const spanExit = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<void, Error> =>
-  Exit.isSuccess(exit)
-    ? Exit.void
-    : Cause.hasInterruptsOnly(exit.cause)
-    ? interrupted
-    : failed(Cause.squash(exit.cause))
+/** The end of a call as the end of its span. One that was aborted, by whatever signal, is no failure. */
+export const spanExit = (exit: Exit.Exit<unknown, unknown>): Exit.Exit<void, Error> => {
+  if (Exit.isSuccess(exit)) return Exit.void
+  const failure = Cause.squash(exit.cause)
+  const aborted = Cause.hasInterruptsOnly(exit.cause) || failure instanceof AiError && failure.reason === "Aborted"
+  return aborted ? interrupted : failed(failure)
+}
 
 export const interrupted: Exit.Exit<never> = Exit.interrupt()
 
