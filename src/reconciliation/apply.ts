@@ -4,22 +4,28 @@
  * The fiber is uninterruptible. Hooks and waits are cut where they allow it; everything between them runs to its end, so
  * that a claim is always released or recorded, and a result that exists is never dropped.
  */
-import { Cause, Clock, Effect, Exit, Option, Predicate } from "effect"
+import { Cause, Clock, Effect, Exit } from "effect"
 import type { Claimed, Recorded, Verdict } from "../EffectRecord.ts"
 import { EffectResolution } from "../EffectResolution.ts"
-import { EffectInDoubtError, EffectInputChangedError, EffectOutcomeUnknownError, EffectStoreError } from "../errors.ts"
+import {
+  EffectInDoubtError,
+  EffectInputChangedError,
+  EffectKeyConflictError,
+  EffectOutcomeUnknownError,
+  EffectStoreError
+} from "../errors.ts"
 import { chain } from "../internal/chain.ts"
 import { textOf as safeTextOf } from "../internal/jsonCopy.ts"
 import * as RecordedResult from "../RecordedResult.ts"
 import { acquire } from "./acquire.ts"
 import type { Application, Ending } from "./Application.ts"
-import { askStore, isFenced, monotonicMillis } from "./bounded.ts"
-import type { Applied, Call } from "./Call.ts"
+import { askStore, isFenced, monotonicMillis, within } from "./bounded.ts"
+import { type Applied, type Call, inputsDiffer } from "./Call.ts"
 import { type Heartbeats, heartbeatsOf, type Lease } from "./heartbeat.ts"
 import { runHook } from "./hook.ts"
 import { warn } from "./log.ts"
-import { record } from "./record.ts"
-import { registryOf } from "./Registry.ts"
+import { keepWriting, record } from "./record.ts"
+import { registryOf, type Unwritten } from "./Registry.ts"
 import { release } from "./release.ts"
 import { askRemote, checkRemote, tooLarge } from "./remoteCheck.ts"
 
@@ -28,10 +34,7 @@ import { askRemote, checkRemote, tooLarge } from "./remoteCheck.ts"
  */
 export const apply = (application: Application, call: Call): Effect.Effect<Applied, unknown> => {
   const unwritten = registryOf(call.store).unwritten.get(call.key)
-  if (unwritten !== undefined) {
-    const { fingerprint, outcome, result } = unwritten.item
-    return replay(application, call, { _tag: "Recorded", tool: unwritten.tool, result, outcome, fingerprint })
-  }
+  if (unwritten !== undefined) return recall(application, call, unwritten)
   return chain(acquire(application, call), ({ reply, sentAt }) =>
     reply._tag === "Recorded"
       ? replay(application, call, reply)
@@ -64,9 +67,22 @@ export const endingOf = (application: Application, exit: Exit.Exit<Applied, unkn
     ? { _tag: "Over" }
     : { _tag: "Failed", cause: exit.cause }
 
-const replay = (application: Application, call: Call, recorded: Recorded): Effect.Effect<Applied, unknown> => {
+/** Answers a key whose record is still being written. */
+const recall = (application: Application, call: Call, unwritten: Unwritten): Effect.Effect<Applied, unknown> => {
+  const { item, tool, writer } = unwritten
+  if (tool !== call.tool)
+    return Effect.fail(new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy: tool }))
+  const recalled = replay(application, call, item)
+  return writer === undefined ? Effect.andThen(keepWriting(call, unwritten), recalled) : recalled
+}
+
+const replay = (
+  application: Application,
+  call: Call,
+  recorded: Pick<Recorded, "fingerprint" | "result">
+): Effect.Effect<Applied, unknown> => {
   const applied: Applied = { text: recorded.result, outcome: "recorded" }
-  if (call.fingerprint !== "" && recorded.fingerprint !== "" && recorded.fingerprint !== call.fingerprint) {
+  if (inputsDiffer(call, recorded.fingerprint)) {
     application.flag({ inputChanged: true })
     if (call.settings.onInputChange === "fail") return Effect.fail(inputChanged(call))
   }
@@ -87,20 +103,12 @@ const keep = (call: Call, text: string): Effect.Effect<void> => {
   const { key, settings, store } = call
   const unwritten = registryOf(store).unwritten.get(key)
   if (unwritten === undefined) {
-    const resolve = () => Effect.map(store.resolve(key, resolutionOf(text)), (reply) => [reply])
-    return Effect.ignoreCause(askStore("resolve", key, resolve, settings.storeTimeout, Predicate.isString))
+    const resolve = Effect.suspend(() => store.resolve(key, EffectResolution.applied(RecordedResult.valueOf(text))))
+    return within(Effect.ignoreCause(resolve), settings.storeTimeout)
   }
   unwritten.item = { ...unwritten.item, result: text }
   return Effect.void
 }
-
-const resolutionOf = (text: string): EffectResolution =>
-  EffectResolution.applied(
-    Option.match(RecordedResult.parse(text), {
-      onNone: () => undefined,
-      onSome: (result) => result._tag === "Value" ? result.value : undefined
-    })
-  )
 
 const inputChanged = (call: Call) => new EffectInputChangedError({ key: call.key, tool: call.tool })
 
@@ -161,9 +169,10 @@ const decide = (
   clock: Clock.Clock
 ): Effect.Effect<Decided, unknown> => {
   if (application.cancelled) return Effect.interrupt
-  const differs = claimed.doubt === "inDoubt" && call.fingerprint !== "" && claimed.earlier !== undefined
+  const differs = call.fingerprint !== "" && claimed.earlier !== undefined
     && claimed.earlier.fingerprint !== "" && claimed.earlier.fingerprint !== call.fingerprint
-  if (differs) {
+  // an attempt that applied nothing, by its own word, may be followed by one with another input
+  if (differs && claimed.doubt === "inDoubt") {
     application.flag({ inputChanged: true })
     if (call.settings.onInputChange === "fail") return Effect.fail(inputChanged(call))
   }
@@ -176,7 +185,11 @@ const decide = (
   return Effect.flatMap(checkRemote(application, call, claimed), (answer): Effect.Effect<Decided, unknown> => {
     switch (answer._tag) {
       case "Applied":
-        return Effect.succeed({ text: answer.text, outcome: "reconciled" })
+        // the word was wrong: what the remote has is the effect of the other input
+        if (differs) application.flag({ inputChanged: true })
+        return differs && call.settings.onInputChange === "fail"
+          ? Effect.fail(inputChanged(call))
+          : Effect.succeed({ text: answer.text, outcome: "reconciled" })
       case "NotApplied":
         known.cleared = true
         return execution

@@ -19,7 +19,7 @@ import type {
 export interface Ledger {
   readonly row: () => EffectRecord | undefined
   readonly put: (row: EffectRecord) => void
-  readonly claim: (request: ClaimRequest, now: number) => ClaimReply
+  readonly claim: (request: ClaimRequest, now: number, holderIsDead?: boolean) => ClaimReply
   readonly complete: (item: CompleteItem, now: number) => Fenced
   readonly release: (item: ReleaseItem, now: number) => Fenced
   readonly renew: (item: RenewItem, now: number) => Fenced
@@ -40,7 +40,7 @@ export const makeLedger = (): Ledger => {
     put: (next) => {
       row = next
     },
-    claim: (request, now) => take(Record.claim(row, request, now, 1)),
+    claim: (request, now, holderIsDead) => take(Record.claim(row, request, now, 1, holderIsDead)),
     complete: (item, now) => take(Record.complete(row, item, now)),
     release: (item, now) => take(Record.release(row, item, now)),
     renew: (item, now) => take(Record.renew(row, item, now)),

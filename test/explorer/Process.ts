@@ -3,7 +3,7 @@
  * crashed, or is frozen, runs nothing: its replies and timers are kept from it.
  */
 import type { IEffectStore } from "chamvi-effect"
-import { type Clock, Duration, Effect, type Fiber, type Scheduler } from "effect"
+import { type Clock, Duration, Effect, type Fiber, type Scheduler, Scope } from "effect"
 
 /** A 53-bit hash of a text, seeded by another hash. */
 export const mix = (text: string, seed = 0): number => {
@@ -49,6 +49,43 @@ export interface Timer {
   readonly fire: () => void
 }
 
+const nameIn = <A>(names: Array<A>, item: A): number => {
+  const name = names.indexOf(item)
+  return name >= 0 ? name : names.push(item) - 1
+}
+
+/** What a process has, or had, of a key. */
+class Hold {
+  /** Until when it knows, or could know, that its claim is its own. */
+  leaseUntil = -1
+  /** The last that it was granted. */
+  token = 0
+  /** The last grant that it was told of. */
+  toldToken = 0
+  /** Whether a renewal of it was told that the claim is another's by now. */
+  toldLost = false
+  private readonly tokens: Array<number> = []
+  private readonly claimIds: Array<string> = []
+
+  /** What a token is called: to the process it is no more than a name. */
+  tokenName(token: number): number {
+    return nameIn(this.tokens, token)
+  }
+
+  claimIdName(claimId: string): number {
+    return nameIn(this.claimIds, claimId)
+  }
+
+  /** The name of a token that the process was granted. */
+  ownToken(token: number): number {
+    return this.tokens.indexOf(token)
+  }
+
+  ownClaimId(claimId: string): number {
+    return this.claimIds.indexOf(claimId)
+  }
+}
+
 export class Process {
   readonly index: number
   readonly name: string
@@ -59,30 +96,44 @@ export class Process {
   frozen = false
   /** Whether a change came while it was frozen. */
   missed = false
-  /** Stands for the state of all its fibers: they are a function of what the process was told, and when. */
+  /** Stands for the state of all its fibers: they are a function of what the process was told, and at which intervals. */
   history = 0
-  /** Until when it knows, or could know, that its claim is its own. */
-  leaseUntil = -1
-  /** The last that it was granted. */
-  token = 0
-  /** Whether a renewal of it was told that the claim is another's by now. */
-  toldLost = false
-  /** Who waits for changes of the key. */
+  /** The same, word for word and with the times of the world. */
+  exactHistory = 0
+  /** When it was told last. */
+  notedAt = 0
+  /** Its store's life: `open`, then `closing` while the layer's finalizers run, then `closed`. */
+  life: "open" | "closing" | "closed" = "open"
+  /** In which its store was made. */
+  readonly scope = Scope.makeUnsafe()
+  /** Kinds of trouble that it was in since its store began to close. */
+  troubledAtClose = 0
+  /** Its claims, by key. */
+  private readonly holds = new Map<string, Hold>()
+  /** Who waits for changes of a key. */
   readonly watchers = new Set<() => void>()
   readonly counts = new Map<string, number>()
   store!: IEffectStore
 
+  private readonly now: () => number
+
   constructor(index: number, now: () => number) {
     this.index = index
     this.name = `P${index}`
+    this.now = now
+    this.notedAt = now()
     const { timers } = this
+    // each process has clocks of its own, hours away from the ledger's and from those of the others
+    const wall = () => now() + (index % 2 === 0 ? 1 : -1) * (index + 1) * 40_000_000
+    const nanos = (millis: number) => BigInt(Math.round(millis * 1e6))
+    const monotonic = () => nanos(now() + (index + 1) * 700_000)
     this.clock = {
-      currentTimeMillisUnsafe: now,
-      currentTimeMillis: Effect.sync(now),
-      currentTimeNanosUnsafe: () => BigInt(Math.round(now() * 1e6)),
-      currentTimeNanos: Effect.sync(() => BigInt(Math.round(now() * 1e6))),
-      monotonicTimeNanosUnsafe: () => BigInt(Math.round(now() * 1e6)),
-      monotonicTimeNanos: Effect.sync(() => BigInt(Math.round(now() * 1e6))),
+      currentTimeMillisUnsafe: wall,
+      currentTimeMillis: Effect.sync(wall),
+      currentTimeNanosUnsafe: () => nanos(wall()),
+      currentTimeNanos: Effect.sync(() => nanos(wall())),
+      monotonicTimeNanosUnsafe: monotonic,
+      monotonicTimeNanos: Effect.sync(monotonic),
       sleep: (duration) =>
         Effect.callback<void>((resume) => {
           const timer = { at: now() + Duration.toMillis(duration), fire: () => resume(Effect.void) }
@@ -99,9 +150,21 @@ export class Process {
     return !this.crashed && !this.frozen
   }
 
-  /** Notes what the process is told; all that it does follows from it. */
-  note(event: string): void {
-    this.history = mix(event, this.history)
+  /** Notes what the process is told, without and with what makes no difference to it; all that it does follows from it. */
+  note(event: string, exactly = event): void {
+    const now = this.now()
+    this.history = mix(`${event} after ${now - this.notedAt}`, this.history)
+    this.exactHistory = mix(`${exactly} at ${now}`, this.exactHistory)
+    this.notedAt = now
+  }
+
+  hold(key: string): Hold {
+    let hold = this.holds.get(key)
+    if (hold === undefined) {
+      hold = new Hold()
+      this.holds.set(key, hold)
+    }
+    return hold
   }
 
   count(kind: string): number {
@@ -119,7 +182,7 @@ export class Process {
   fire(now: number): void {
     let due = this.nextTimer
     if (due > now) return
-    this.note(`timers at ${now}`)
+    this.note("timers")
     while (due <= now) {
       const at = this.timers.findIndex((timer) => timer.at === due)
       this.timers.splice(at, 1)[0]!.fire()

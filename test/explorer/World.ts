@@ -4,35 +4,41 @@
  *
  * What may be decided, and at which price, is in `choices.ts`.
  */
-import {
-  type ApplyOnceOptions,
-  EffectEvent,
-  EffectResolution,
-  EffectStore,
-  type EffectStoreError,
-  type IEffectStore
-} from "chamvi-effect"
-import { Clock, Context, Effect, Random, References, Scheduler, Stream } from "effect"
-import { type Ledger, makeLedger } from "./Ledger.ts"
+import { type ApplyOnceOptions, EffectEvent, EffectResolution, EffectStore } from "chamvi-effect"
+import { Clock, Context, Effect, Exit, Random, References, Scheduler, Scope } from "effect"
+import { own } from "../../src/store/lifetime.ts"
 import {
   type Account,
   type Caller,
   type CallerPlan,
   exitOf,
   key,
+  keyOf,
   type Operation,
   type OperationKind,
-  type Scenario
+  type Scenario,
+  toolOf
 } from "./model.ts"
-import { mix, Process } from "./Process.ts"
-import { Remote, times } from "./Remote.ts"
+import { Process } from "./Process.ts"
+import { times } from "./Remote.ts"
+import { storeOf } from "./simulatedStore.ts"
+import { Subject } from "./Subject.ts"
 
 const firstDouble: Context.Service.Shape<typeof Random.Random> = { nextIntUnsafe: () => 0, nextDoubleUnsafe: () => 0.5 }
 
+interface Request<A> {
+  readonly kind: OperationKind
+  readonly says: string
+  readonly onlyReads: () => boolean
+  readonly perform: () => A
+  readonly means: (reply: A) => string
+  readonly told?: (reply: A) => void
+  /** Whether it is gone with its fiber, unless it has arrived. */
+  readonly cuttable: boolean
+}
+
 export class World {
   now = 1_000
-  readonly ledger: Ledger
-  readonly remote: Remote
   readonly processes: Array<Process> = []
   readonly callers = new Map<string, Caller>()
   readonly events: Array<EffectEvent & { readonly process: number }> = []
@@ -41,79 +47,150 @@ export class World {
   readonly scenario: Scenario
   /** What a process did that it must never do. */
   readonly wrongs: Array<string> = []
-  /** What a claimId is called in every world. */
-  private readonly claimIds = new Map<string, string>()
-  /** Who was granted a token. */
-  private readonly holders = new Map<number, Process>()
+  readonly subjects: ReadonlyMap<string, Subject>
+  private readonly contexts: Array<Context.Context<EffectStore>> = []
+  /** Microtasks of the program, where there are any. */
+  private microtasks: Array<() => void> = []
 
   constructor(scenario: Scenario) {
     this.scenario = scenario
-    this.remote = new Remote(scenario.kind)
-    const ledger = makeLedger()
-    this.ledger = scenario.ledgerFault === undefined ? ledger : scenario.ledgerFault(ledger)
+    const keys = new Set([key, ...scenario.callers.map(keyOf)])
+    this.subjects = new Map(Array.from(keys, (key) => [key, new Subject(key, scenario)]))
     const processes = Math.max(...scenario.callers.map(({ process }) => process)) + 1
     for (let i = 0; i < processes; i++) this.newProcess()
   }
 
+  subject(key: string): Subject {
+    return this.subjects.get(key)!
+  }
+
   newProcess(): Process {
     const process = new Process(this.processes.length, () => this.now)
-    process.store = this.storeOf(process)
+    process.store = storeOf(this, process)
     this.processes.push(process)
+    this.contexts.push(this.contextOf(process))
+    if (this.scenario.closes === true) {
+      Effect.runSyncWith(this.contexts[process.index]!)(Scope.provide(own(process.store), process.scope))
+    }
     return process
   }
 
   /** Runs what can run without a decision. */
   drain(): void {
-    for (const process of this.processes) if (process.runs) process.scheduler.drain()
+    do {
+      const { microtasks } = this
+      this.microtasks = []
+      microtasks.forEach((task) => task())
+      for (const process of this.processes) if (process.runs) process.scheduler.drain()
+    } while (this.microtasks.length > 0)
   }
 
-  start(plan: CallerPlan, process = this.processes[plan.process]!): Caller {
-    const { kind, program } = this.scenario
-    const tool = plan.tool ?? "tool"
-    const remote = <A>(name: OperationKind, perform: () => A): Effect.Effect<A, unknown> =>
-      this.request(process, name, perform, true)
-    const apply = remote("apply", () => {
-      if (process.toldLost && !kind.uninterruptible) this.wrongs.push(`${process.name} goes on without its claim`)
-      return this.remote.apply({ tool, process: process.index, at: this.now, late: this.now >= process.leaseUntil })
+  /** Runs a part of the program, and all that follows from it without a decision. */
+  run(part: () => void): void {
+    if (this.scenario.batch !== true) {
+      part()
+      return this.drain()
+    }
+    const real = globalThis.queueMicrotask
+    globalThis.queueMicrotask = (task) => void this.microtasks.push(task)
+    try {
+      part()
+      this.drain()
+    } finally {
+      globalThis.queueMicrotask = real
+    }
+  }
+
+  start(plan: CallerPlan, process = this.processes[plan.process]!): void {
+    const together = [plan, ...this.scenario.callers.filter(({ startsWith }) => startsWith === plan.name)]
+    this.run(() => together.forEach((plan) => this.call(plan, process)))
+  }
+
+  private call(plan: CallerPlan, process: Process): void {
+    const { applyOnce } = this.scenario.program
+    const subject = this.subject(keyOf(plan))
+    const options = this.optionsOf(plan, process)
+    process.note(`start ${toolOf(plan)} ${keyOf(plan)} ${plan.input}`, `start ${plan.name}`)
+    const fiber = Effect.runForkWith(this.contexts[process.index]!)(applyOnce(options))
+    const caller: Caller = { plan, process, fiber, interrupted: false, appliedAtEnd: 0 }
+    fiber.addObserver(() => {
+      caller.appliedAtEnd = subject.remote.applications.length
     })
-    const check = remote("check", () => this.remote.find(this.now))
-    const options: ApplyOnceOptions<string, unknown, never, unknown, never> = {
+    this.callers.set(plan.name, caller)
+  }
+
+  private optionsOf(
+    plan: CallerPlan,
+    process: Process
+  ): ApplyOnceOptions<string, unknown, EffectStore, unknown, never> {
+    const { kind, program } = this.scenario
+    const { key, remote } = this.subject(keyOf(plan))
+    const tool = toolOf(plan)
+    const hold = process.hold(key)
+    const hook = { says: `${key} ${tool} ${plan.input}`, cuttable: true }
+    const apply: Effect.Effect<string, unknown> = this.request(process, {
+      ...hook,
+      kind: "apply",
+      onlyReads: () => false,
+      perform: () => {
+        if (hold.toldLost && !kind.uninterruptible) this.wrongs.push(`${process.name} goes on without its claim`)
+        const late = this.now >= hold.leaseUntil || (process.crashed && this.scenario.seesDeath === true)
+        return remote.apply({ tool, input: plan.input ?? "", process: process.index, at: this.now, late })
+      },
+      means: (value) => value
+    })
+    const check = this.request(process, {
+      ...hook,
+      kind: "check",
+      onlyReads: () => true,
+      perform: () => remote.find(this.now),
+      means: (found) => JSON.stringify(found) ?? "none"
+    })
+    const options: ApplyOnceOptions<string, unknown, EffectStore, unknown, never> = {
       key,
       tool,
       ...times,
+      input: plan.input,
+      onInputChange: plan.onInputChange,
       whenInDoubt: kind.whenInDoubt,
       settle: kind.lag > 0 ? kind.lag : undefined,
       alreadyApplied: kind.checks
-        ? () => Effect.map(check, (found) => found === undefined ? undefined : EffectResolution.applied(found))
+        ? () =>
+          Effect.map(check, (found) => {
+            if (found === undefined) return undefined
+            return found.value === undefined ? EffectResolution.applied() : EffectResolution.applied(found.value)
+          })
         : undefined,
       execute: () => {
-        if (this.now > process.leaseUntil - times.lease / 3) {
+        if (this.now > hold.leaseUntil - times.lease / 3) {
           this.wrongs.push(`${process.name} starts to execute with less than a third of its lease`)
         }
         return kind.uninterruptible ? Effect.uninterruptible(apply) : apply
       }
     }
-    process.note(`start ${plan.name} at ${this.now}`)
-    const fiber = Effect.runForkWith(this.contextOf(process))(program.applyOnce(options))
-    const caller: Caller = { plan, process, fiber, interrupted: false, appliedAtEnd: 0 }
-    fiber.addObserver(() => {
-      caller.appliedAtEnd = this.remote.applications.length
+    if (!kind.reenters) return options
+    const within = program.applyOnce({ ...options, execute: () => Effect.succeed("within itself") })
+    const refused = Effect.matchEffect(within, {
+      onSuccess: (value) => Effect.sync(() => this.wrongs.push(`a call within its own gave ${value}`)),
+      onFailure: (error) =>
+        (error as { readonly _tag?: unknown })._tag === "EffectReentrantError"
+          ? Effect.void
+          : Effect.sync(() => this.wrongs.push(`a call within its own failed with ${String(error)}`))
     })
-    this.callers.set(plan.name, caller)
-    this.drain()
-    return caller
+    return { ...options, execute: (key) => Effect.andThen(refused, options.execute(key)) }
   }
 
   interrupt(caller: Caller): void {
     caller.interrupted = true
     // as long as another waits for the same, nothing is cut
     const others = [...this.callers.values()].some((other) =>
-      other.process === caller.process && other !== caller && !other.interrupted && exitOf(other) === undefined
+      other.process === caller.process && keyOf(other.plan) === keyOf(caller.plan) && other !== caller
+      && !other.interrupted && exitOf(other) === undefined
     )
     if (!others) this.account.cuts++
-    caller.process.note(`interrupt ${caller.plan.name} at ${this.now}`)
-    caller.fiber.interruptUnsafe()
-    this.drain()
+    const own = [...this.callers.values()].filter(({ process }) => process === caller.process)
+    caller.process.note(`interrupt ${own.indexOf(caller)}`, `interrupt ${caller.plan.name}`)
+    this.run(() => caller.fiber.interruptUnsafe())
   }
 
   crash(process: Process): void {
@@ -124,28 +201,60 @@ export class World {
     this.operations = this.operations.filter((operation) => operation.process !== process || operation.stage === "slow")
   }
 
+  /** Closes the layer of the process's store. */
+  close(process: Process): void {
+    const { index } = process
+    const runs = [...this.callers.values()].some((caller) => caller.process === process && exitOf(caller) === undefined)
+    if (runs) this.account.cuts++
+    process.life = "closing"
+    process.note("close")
+    this.run(() => {
+      const fiber = Effect.runForkWith(this.contexts[process.index]!)(Scope.close(process.scope, Exit.void))
+      fiber.addObserver(() => this.closed(this.processes[index]!))
+    })
+  }
+
+  private closed(process: Process): void {
+    process.life = "closed"
+    // a hook that cannot be cut is waited for no longer than a record
+    const works = this.operations.some(({ kind, process: by }) =>
+      by === process && (kind === "apply" || kind === "check")
+    )
+    if (process.troubledAtClose > 0 || works) return
+    for (const { key, ledger } of this.subjects.values()) {
+      const row = ledger.row()
+      if (row?.status === "held" && row.token === process.hold(key).toldToken) {
+        this.wrongs.push(`${process.name} closed its store and still holds the key`)
+      }
+    }
+  }
+
   thaw(process: Process): void {
     process.frozen = false
-    if (process.missed) this.wakeUp(process)
-    this.drain()
+    this.run(() => {
+      if (process.missed) this.wakeUp(process)
+    })
   }
 
   /** Lets time pass until something is due. */
   tick(): void {
     this.now = Math.max(this.now, this.nextDue)
-    for (const process of this.processes) if (process.runs) process.fire(this.now)
-    this.drain()
+    this.run(() => {
+      for (const process of this.processes) if (process.runs) process.fire(this.now)
+    })
   }
 
   /** When the next timer of a running process, or the lease of one that does not run, is due. */
   get nextDue(): number {
-    const row = this.ledger.row()
     const stands = this.processes.some(({ frozen, crashed }) => frozen && !crashed)
-    const leaseEnd = stands && row?.status === "held" && row.leaseEnd > this.now ? row.leaseEnd : Infinity
-    return this.processes.reduce(
-      (least, process) => process.runs ? Math.min(least, process.nextTimer) : least,
-      leaseEnd
-    )
+    let least = Infinity
+    if (stands) {
+      for (const { ledger } of this.subjects.values()) {
+        const row = ledger.row()
+        if (row?.status === "held" && row.leaseEnd > this.now) least = Math.min(least, row.leaseEnd)
+      }
+    }
+    return this.processes.reduce((least, { nextTimer, runs }) => runs ? Math.min(least, nextTimer) : least, least)
   }
 
   /** The operation of that name. */
@@ -155,67 +264,29 @@ export class World {
 
   /** The request arrives. */
   arrive(operation: Operation): void {
-    operation.reply = operation.perform()
-    operation.stage = "answered"
-    this.drain()
+    this.run(() => {
+      operation.reply = operation.perform()
+      operation.stage = "answered"
+    })
   }
 
   /** The process gets the answer: that of the store or remote, or a failure in its place. */
   answer(operation: Operation, failure?: unknown): void {
     // its arrival may have ended who waited for it
     if (!this.operations.includes(operation)) return
-    this.operations = this.operations.filter((other) => other !== operation)
-    if (operation.process.crashed) return
-    const told = failure === undefined ? JSON.stringify(operation.reply) : `! ${JSON.stringify(failure)}`
+    this.silence(operation)
+    const { label, process, reply } = operation
+    if (process.crashed) return
+    const told = failure === undefined ? operation.means(reply) : `! ${JSON.stringify(failure)}`
+    const exactly = failure === undefined ? JSON.stringify(reply) : told
     if (failure === undefined) operation.told?.()
-    operation.process.note(`${operation.label} ${told} at ${this.now}`)
-    operation.resume(failure === undefined ? Effect.succeed(operation.reply) : Effect.fail(failure))
-    this.drain()
+    process.note(`${label.slice(process.name.length)} ${told}`, `${label} ${exactly}`)
+    this.run(() => operation.resume(failure === undefined ? Effect.succeed(reply) : Effect.fail(failure)))
   }
 
   /** Forgets an operation whose answer never comes. */
   silence(operation: Operation): void {
     this.operations = this.operations.filter((other) => other !== operation)
-  }
-
-  /** Everything that the future depends on. */
-  get state(): string {
-    const operations = this.operations.map(({ label, reply, stage }) =>
-      stage === "answered" ? `${label} ${JSON.stringify(reply)}` : `${label} ${stage}`
-    ).sort()
-    return JSON.stringify([
-      this.now,
-      this.rowState,
-      this.remote.applications,
-      this.processes.map((process) => this.processState(process)),
-      operations,
-      Array.from(this.callers.values(), (caller) => this.callerState(caller)).sort(),
-      this.account
-    ])
-  }
-
-  private get rowState(): unknown {
-    const row = this.ledger.row()
-    if (row === undefined) return undefined
-    // nothing moves a record any more, whenever it was written
-    if (row.status === "recorded") return [row.tool, row.token, row.result]
-    return { ...row, claimId: this.claimIds.get(row.claimId), owner: "" }
-  }
-
-  private processState(process: Process): unknown {
-    if (process.crashed) return "crashed"
-    return this.isIdle(process)
-      ? ["idle", process.frozen]
-      : [process.history, process.frozen, process.missed, process.leaseUntil]
-  }
-
-  private callerState({ fiber, plan, process }: Caller): string {
-    const exit = fiber.pollUnsafe()
-    const tells = this.events.some((event) =>
-      event.process === process.index && (event.claimLost || event.recordFailed)
-    )
-    const ended = exit === undefined ? "runs" : exit._tag === "Success" ? String(exit.value) : "failed"
-    return `${plan.name} ${ended} ${tells}`
   }
 
   /** Whether nothing of the past is left in the process: then it does not matter how it came to that. */
@@ -228,12 +299,8 @@ export class World {
     return applications.size + unanswered.size + unreleased.size + unwritten.size === 0
   }
 
-  get hash(): number {
-    return mix(this.state)
-  }
-
   private contextOf(process: Process): Context.Context<EffectStore> {
-    const index = process.index
+    const { index } = process
     return Context.make(EffectStore, process.store).pipe(
       Context.add(Scheduler.Scheduler, process.scheduler),
       Context.add(Clock.Clock, process.clock),
@@ -246,16 +313,22 @@ export class World {
     )
   }
 
-  /** A request that waits for a decision. One that can be cut is gone with its fiber, unless it has arrived. */
-  private request<A>(process: Process, kind: OperationKind, perform: () => A, cuttable: boolean, told?: () => void) {
+  /** A request that waits for a decision. */
+  request<A>(
+    process: Process,
+    { cuttable, kind, means, onlyReads, perform, says, told }: Request<A>
+  ): Effect.Effect<A> {
     return Effect.callback<A>((resume) => {
       const operation: Operation = {
         label: `${process.name} ${kind} ${process.count(kind)}`,
         kind,
         process,
+        says,
+        onlyReads,
         perform,
         resume: resume as Operation["resume"],
-        told,
+        means: means as Operation["means"],
+        told: told && (() => told(operation.reply as A)),
         stage: "waiting",
         reply: undefined
       }
@@ -264,80 +337,21 @@ export class World {
     })
   }
 
-  private storeOf(process: Process): IEffectStore {
-    const { ledger } = this
-    const batch =
-      <Item, Reply>(kind: OperationKind, step: (item: Item, now: number) => Reply) =>
-      (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Reply>, EffectStoreError> =>
-        this.request(process, kind, () => items.map((item) => step(item, this.now)), false)
-    const unused = () => Effect.die(new Error("not simulated"))
-    const wakes = <A extends ReadonlyArray<unknown>, B>(step: (...args: A) => B) => (...args: A): B => {
-      const before = ledger.row()
-      const reply = step(...args)
-      if (ledger.row() !== before) this.wake()
-      return reply
-    }
-    return {
-      batch: false,
-      claim: batch("claim", (request, now) => {
-        const { claimId, lease } = request
-        if (!this.claimIds.has(claimId)) this.claimIds.set(claimId, `${process.name} ${process.count("claimId")}`)
-        const before = ledger.row()
-        const reply = ledger.claim(request, now)
-        if (reply._tag !== "Claimed") return reply
-        if (before?.status === "held" && before.token !== reply.token) this.takenOver(before.token, process)
-        this.holders.set(reply.token, process)
-        process.leaseUntil = Math.max(process.leaseUntil, now + lease)
-        process.token = reply.token
-        process.toldLost = false
-        return reply
-      }),
-      complete: batch("complete", wakes(ledger.complete)),
-      release: batch("release", wakes(ledger.release)),
-      renew: (items) => {
-        let lost: number | undefined
-        const renewed = () =>
-          items.map((item) => {
-            const reply = ledger.renew(item, this.now)
-            if (reply === "ok") process.leaseUntil = Math.max(process.leaseUntil, this.now + item.lease)
-            else lost = item.token
-            return reply
-          })
-        return this.request(process, "renew", renewed, false, () => {
-          process.toldLost ||= lost === process.token
-        })
-      },
-      get: () => this.request(process, "get", () => ledger.row(), false),
-      resolve: (_, resolution) =>
-        this.request(process, "resolve", () => {
-          const json = resolution._tag === "Applied" ? JSON.stringify(resolution.result?.value) : undefined
-          return wakes(ledger.resolve)(resolution, json, this.now)
-        }, false),
-      list: () => Stream.die(new Error("not simulated")),
-      remove: unused,
-      prune: unused,
-      changes: () =>
-        Stream.fromEffectRepeat(Effect.callback<void>((resume) => {
-          const notify = () => resume(Effect.void)
-          process.watchers.add(notify)
-          return Effect.sync(() => void process.watchers.delete(notify))
-        }))
-    }
-  }
-
-  private takenOver(token: number, by: Process): void {
-    const holder = this.holders.get(token)
+  /** A claim that nobody had released was granted to another. */
+  takenOver(key: string, token: number, by: Process): void {
+    const holder = this.subject(key).holders.get(token)
     if (holder === undefined) return
-    if (!holder.crashed && this.now >= holder.leaseUntil) this.account.lostLeases++
+    if (!holder.crashed && this.now >= holder.hold(key).leaseUntil) this.account.lostLeases++
     // a claim whose release is still on its way may be taken over, one that is forgotten must not be
     const releases = this.operations.some(({ kind, process }) => kind === "release" && process === by)
     if (holder === by && !releases) this.wrongs.push(`${by.name} takes its own claim over`)
   }
 
-  private wake(): void {
+  /** The row of a key has changed. */
+  wake(): void {
     for (const process of this.processes) {
       if (process.runs) this.wakeUp(process)
-      else process.missed = true
+      else if (process.watchers.size > 0) process.missed = true
     }
   }
 
@@ -345,7 +359,7 @@ export class World {
     const watchers = [...process.watchers]
     process.missed = false
     process.watchers.clear()
-    if (watchers.length > 0) process.note(`woken at ${this.now}`)
+    if (watchers.length > 0) process.note("woken")
     watchers.forEach((notify) => notify())
   }
 }

@@ -3,10 +3,11 @@
  * is left, and a new one, asks once more.
  */
 import { EffectResolution } from "chamvi-effect"
-import { Exit } from "effect"
-import { afterStep, atRest, atTheEnd, isInDoubt } from "./invariants.ts"
-import { exitOf, key } from "./model.ts"
+import { Cause, Exit } from "effect"
+import { afterStep, atRest, atTheEnd, first, isInDoubt, tagOf } from "./invariants.ts"
+import { exitOf, keyOf, toolOf } from "./model.ts"
 import type { Process } from "./Process.ts"
+import type { Subject } from "./Subject.ts"
 import type { World } from "./World.ts"
 
 const mostSteps = 1_000
@@ -29,26 +30,68 @@ const settle = (world: World): string | undefined => {
   return "something goes on for ever"
 }
 
-const ask = (world: World, name: string, process: Process): string | undefined => {
-  const tool = world.ledger.row()?.tool ?? "tool"
-  const caller = world.start({ name, process: process.index, tool }, process)
+/** One more call, which must succeed, or be `excused`. */
+const ask = (
+  world: World,
+  name: string,
+  process: Process,
+  { key, ledger }: Subject,
+  excused: (exit: Exit.Exit<unknown, unknown>) => boolean,
+  tool = ledger.row()?.tool ?? "tool"
+): string | undefined => {
+  world.start({ name, process: process.index, key, tool }, process)
   const wrong = settle(world)
   if (wrong !== undefined) return wrong
-  const exit = exitOf(caller)
+  const exit = exitOf(world.callers.get(name)!)
   if (exit === undefined) return `${name} waits for ever`
-  if (Exit.isSuccess(exit)) return undefined
-  return isInDoubt(exit) && world.scenario.kind.whenInDoubt === "fail"
-    ? undefined
+  if (excused(exit)) return undefined
+  return Exit.isSuccess(exit)
+    ? `${name} got ${String(exit.value)}, and should not`
     : `${name} failed although all is well: ${String(exit.cause)}`
 }
 
 /** A person looks at the remote and says what is there. */
-const resolve = (world: World): string | undefined => {
-  const value = world.remote.applications.at(0)?.value
+const resolve = (world: World, { ledger, remote }: Subject): string | undefined => {
+  const value = remote.applications.at(0)?.value
   const reply = value === undefined
-    ? world.ledger.resolve(EffectResolution.notApplied, undefined, world.now)
-    : world.ledger.resolve(EffectResolution.applied(value), JSON.stringify(value), world.now)
+    ? ledger.resolve(EffectResolution.notApplied, undefined, world.now)
+    : ledger.resolve(EffectResolution.applied(value), JSON.stringify(value), world.now)
   return reply === "ok" ? undefined : `a key in doubt cannot be resolved: ${reply}`
+}
+
+/** Everybody who is left asks for the key once more, and then it has its record. */
+const end = (world: World, left: ReadonlyArray<Process>, subject: Subject): string | undefined => {
+  const { ledger, remote } = subject
+  const { checks, lag, whenInDoubt } = world.scenario.kind
+  const before = remote.applications.length
+  const settled = (exit: Exit.Exit<unknown, unknown>) =>
+    Exit.isSuccess(exit) || (isInDoubt(exit) && whenInDoubt === "fail")
+  const wrong = first(
+    left,
+    (process) => ask(world, `${process.name}, in the end, for ${subject.key},`, process, subject, settled)
+  )
+  if (wrong !== undefined) return wrong
+  if (ledger.row()?.status !== "recorded") {
+    const wrong = resolve(world, subject)
+      ?? ask(world, `a last caller for ${subject.key}`, left[0]!, subject, Exit.isSuccess)
+    if (wrong !== undefined) return wrong
+    if (ledger.row()?.status !== "recorded") return "a resolved key is not recorded after a call"
+  }
+  if (remote.applications.length === 0) return `the effect of ${subject.key} was never applied`
+  if (before > 0 && remote.applications.length > before && checks && lag === 0) {
+    return "a caller in the end applied the effect once more"
+  }
+  // to every other tool the key is another's, for ever
+  const { callers } = world.scenario
+  const others = new Set(callers.filter((plan) => keyOf(plan) === subject.key).map(toolOf))
+  others.delete(ledger.row()!.tool)
+  const conflict = (exit: Exit.Exit<unknown, unknown>) =>
+    Exit.isFailure(exit) && tagOf(Cause.squash(exit.cause)) === "EffectKeyConflictError"
+  return first(
+    others,
+    (tool) =>
+      first(left, (process) => ask(world, `${tool} of ${process.name}, in the end,`, process, subject, conflict, tool))
+  )
 }
 
 /**
@@ -58,22 +101,7 @@ export const calmDown = (world: World): string | undefined => {
   for (const process of world.processes) if (process.frozen) world.thaw(process)
   const wrong = settle(world) ?? atRest(world)
   if (wrong !== undefined) return wrong
-  const left = [...world.processes.filter(({ crashed }) => !crashed), world.newProcess()]
-  const before = world.remote.applications.length
-  for (const process of left) {
-    const wrong = ask(world, `${process.name}, in the end,`, process)
-    if (wrong !== undefined) return wrong
-  }
-  if (world.ledger.row()?.status !== "recorded") {
-    const wrong = resolve(world) ?? ask(world, "a last caller", left[0]!) ?? (world.ledger.row()?.status === "recorded"
-      ? undefined
-      : "a resolved key is not recorded after a call")
-    if (wrong !== undefined) return wrong
-  }
-  if (world.remote.applications.length === 0) return `the effect of ${key} was never applied`
-  const { checks, lag } = world.scenario.kind
-  if (before > 0 && world.remote.applications.length > before && checks && lag === 0) {
-    return "a caller in the end applied the effect once more"
-  }
-  return atTheEnd(world)
+  world.now += world.scenario.kind.mute
+  const left = [...world.processes.filter(({ crashed, life }) => !crashed && life === "open"), world.newProcess()]
+  return first(world.subjects.values(), (subject) => end(world, left, subject)) ?? atTheEnd(world)
 }

@@ -1,19 +1,16 @@
 /**
- * Walks through all schedules of a scenario, depth first, with one more fault each time. A state that was seen with as
- * many faults left is not walked through again.
+ * Walks through all schedules of a scenario: those without a fault first, then those with one, and so on; among these, those
+ * in which time has passed less often first. A step that a state was left by before is not taken from it again, if it had
+ * no fewer faults and no less time to come.
  */
 import { calmDown } from "./calm.ts"
 import { type Choice, choicesOf, take, type Trouble } from "./choices.ts"
 import { afterStep } from "./invariants.ts"
-import type { Scenario } from "./model.ts"
+import { exitOf, type Scenario, toolOf } from "./model.ts"
+import { groupOf, isRedundant, type Step, stepOf } from "./reduction.ts"
+import { type Finding, shrink } from "./replay.ts"
+import { endOf, exactStateOf, stateOf, tells } from "./state.ts"
 import { World } from "./World.ts"
-
-/** A schedule that ends badly. */
-export interface Finding {
-  readonly scenario: Scenario
-  readonly schedule: ReadonlyArray<string>
-  readonly wrong: string
-}
 
 export interface Coverage {
   schedules: number
@@ -23,113 +20,189 @@ export interface Coverage {
   finding: Finding | undefined
 }
 
+export interface Progress extends Coverage {
+  /** How many faults the schedules have by now. */
+  readonly fault: number
+  /** How many steps are known that wait to be taken. */
+  readonly due: number
+}
+
 export interface Limits {
   readonly faults: number
   readonly trouble?: ReadonlySet<Trouble> | undefined
   /** Called now and then; answers whether to go on. */
-  readonly progress?: ((coverage: Coverage) => boolean) | undefined
+  readonly progress?: ((coverage: Progress) => boolean) | undefined
+  /** Takes every step from every state as it is, whatever is known to come to the same. */
+  readonly exactly?: boolean | undefined
+  /** Gets each end that calls come to, and each that schedules come to, if nothing is due any more. */
+  readonly outcomes?: Set<string> | undefined
+}
+
+/** A step to take, and how to come to it. */
+interface Node {
+  readonly before: Node | undefined
+  readonly choice: Choice
+  readonly step: Step
+  readonly depth: number
 }
 
 const mostSteps = 200
 
-/** Runs a schedule, leaving out what cannot happen, and answers what is wrong. */
-export const replay = (scenario: Scenario, schedule: ReadonlyArray<string>): string | undefined => {
-  const world = new World(scenario)
-  for (const label of schedule) {
-    const choice = choicesOf(world, Infinity).find((choice) => choice.label === label)
-    if (choice === undefined) continue
-    take(world, choice)
-    const wrong = afterStep(world)
-    if (wrong !== undefined) return wrong
-  }
-  return calmDown(world)
+/** What matters of an end, whichever process is which. */
+const outcomeOf = (world: World): string => {
+  const callers = Array.from(world.callers.values(), (caller) => {
+    const { plan, process: { crashed, frozen } } = caller
+    return `${toolOf(plan)} ${plan.input} ${crashed} ${frozen} ${endOf(caller)}`
+  })
+  const rows = Array.from(world.subjects.values(), ({ ledger, remote }) => {
+    const row = ledger.row()
+    return [remote.applications.length, row?.status, row?.doubt, row?.result]
+  })
+  return JSON.stringify([callers.sort(), rows, world.events.filter(tells).length])
 }
 
-/** Leaves out of a schedule what its bad end does not need. */
-export const shrink = (finding: Finding): Finding => {
-  let { schedule, wrong } = finding
-  for (let size = Math.ceil(schedule.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
-    for (let from = 0; from < schedule.length;) {
-      const shorter = schedule.toSpliced(from, size)
-      const still = replay(finding.scenario, shorter)
-      if (still === undefined) {
-        from += size
-      } else {
-        schedule = shorter
-        wrong = still
-      }
+/** How each call ended, whichever process it was in. */
+const endsOf = (world: World): ReadonlyArray<string> =>
+  Array.from(world.callers.values()).flatMap((caller) => {
+    const exit = exitOf(caller)
+    return exit === undefined ? [] : [`${toolOf(caller.plan)} ${String(exit).replaceAll(/P\d/g, "P")}`]
+  })
+
+class Exploration {
+  readonly coverage: Coverage = { schedules: 0, states: 0, complete: true, finding: undefined }
+  private readonly scenario: Scenario
+  private readonly limits: Limits
+  /** By state: how often time had passed, and which groups of steps were taken. */
+  private readonly seen = new Map<number, number>()
+  /** By name: what a choice does depends on nothing else. */
+  private readonly choices = new Map<string, Choice>()
+  /** What is to be walked through, by faults and by how often time has passed. */
+  private readonly due: Array<Array<Array<Node | undefined>>> = []
+
+  constructor(scenario: Scenario, limits: Limits) {
+    this.scenario = scenario
+    this.limits = limits
+    for (let faults = 0; faults <= limits.faults; faults++) {
+      this.due.push(Array.from({ length: scenario.mostTicks + 1 }, () => []))
     }
   }
-  return { scenario: finding.scenario, schedule, wrong }
-}
 
-export const describeFinding = ({ scenario, schedule, wrong }: Finding): string =>
-  [`${scenario.name}: ${wrong}`, ...schedule.map((label) => `  ${JSON.stringify(label)}`)].join("\n")
-
-interface Branch {
-  readonly choices: ReadonlyArray<Choice>
-  at: number
-}
-
-/** One world along the branches as they stand, and on to an end by what comes first. */
-const walk = (
-  scenario: Scenario,
-  limits: Limits,
-  faults: number,
-  branches: Array<Branch>,
-  seen: Set<number>
-): string | undefined => {
-  const world = new World(scenario)
-  branches.forEach((branch) => take(world, branch.choices[branch.at]!))
-  while (branches.length < mostSteps) {
-    const wrong = branches.length === 0 ? undefined : afterStep(world)
-    if (wrong !== undefined) return wrong
-    const { hash } = world
-    if (seen.has(hash)) return undefined
-    seen.add(hash)
-    const choices = choicesOf(world, faults, limits.trouble)
-    if (choices.length === 0) return calmDown(world)
-    branches.push({ choices, at: 0 })
-    take(world, choices[0]!)
-  }
-  return "it goes on for ever"
-}
-
-/** Leaves the branch that was walked, for the next one. */
-const goBack = (branches: Array<Branch>): boolean => {
-  while (branches.length > 0) {
-    const last = branches.at(-1)!
-    if (++last.at < last.choices.length) return true
-    branches.pop()
-  }
-  return false
-}
-
-const scheduleOf = (branches: ReadonlyArray<Branch>): ReadonlyArray<string> =>
-  branches.map(({ at, choices }) => choices[at]!.label)
-
-/**
- * Explores the scenario with no fault, with one, and so on to the limit; stops at the first schedule that ends badly.
- */
-export const explore = (scenario: Scenario, limits: Limits): Coverage => {
-  const coverage: Coverage = { schedules: 0, states: 0, complete: true, finding: undefined }
-  for (let faults = 0; faults <= limits.faults; faults++) {
-    const seen = new Set<number>()
-    const branches: Array<Branch> = []
-    do {
-      const asked = coverage.schedules % 1_000 === 999 && limits.progress !== undefined
-      if (asked && !limits.progress({ ...coverage, states: coverage.states + seen.size })) {
-        return { ...coverage, states: coverage.states + seen.size, complete: false }
+  run(): Coverage {
+    this.due[0]![0]!.push(undefined)
+    for (const [fault, sameFaults] of this.due.entries()) {
+      for (const nodes of sameFaults) {
+        while (nodes.length > 0) {
+          if (!this.goesOn(fault)) {
+            this.coverage.complete = false
+            return this.coverage
+          }
+          if (!this.visit(nodes.pop())) return this.coverage
+        }
       }
-      const wrong = walk(scenario, limits, faults, branches, seen)
-      coverage.schedules++
-      if (wrong !== undefined) {
-        coverage.finding = shrink({ scenario, schedule: scheduleOf(branches), wrong })
-        coverage.states += seen.size
-        return coverage
-      }
-    } while (goBack(branches))
-    coverage.states += seen.size
+    }
+    return this.coverage
   }
-  return coverage
+
+  private goesOn(fault: number): boolean {
+    const { coverage, limits } = this
+    if (coverage.schedules++ % 1_000 !== 999 || limits.progress === undefined) return true
+    const due = this.due.flat().reduce((sum, nodes) => sum + nodes.length, 0)
+    return limits.progress({ ...coverage, states: this.seen.size, fault, due })
+  }
+
+  private visit(node: Node | undefined): boolean {
+    const schedule = nodesTo(node)
+    const world = new World(this.scenario)
+    schedule.forEach(({ choice }) => take(world, choice))
+    const wrong = this.walk(world, node, schedule)
+    this.coverage.states = this.seen.size
+    if (wrong === undefined) return true
+    const labels = schedule.map(({ choice }) => choice.label)
+    this.coverage.finding = shrink({ scenario: this.scenario, schedule: labels, wrong })
+    return false
+  }
+
+  /** Goes on as long as there is an ordinary step that is new, and leaves the others for later. */
+  private walk(world: World, from: Node | undefined, schedule: Array<Node>): string | undefined {
+    let last = from
+    while (schedule.length < mostSteps) {
+      const wrong = last === undefined ? undefined : afterStep(world)
+      if (this.limits.outcomes !== undefined) endsOf(world).forEach((end) => this.limits.outcomes!.add(end))
+      if (wrong !== undefined) return wrong
+      const choices = choicesOf(world, this.limits.faults, this.limits.trouble)
+      const next = this.next(world, last, choices)
+      if (next === undefined) {
+        if (choices.some(({ price }) => price === 0)) return undefined
+        if (world.nextDue === Infinity) this.limits.outcomes?.add(outcomeOf(world))
+        return calmDown(world)
+      }
+      last = next
+      schedule.push(next)
+      take(world, next.choice)
+    }
+    return "it goes on for ever"
+  }
+
+  /** The step to take now; others are left for later. */
+  private next(world: World, last: Node | undefined, choices: ReadonlyArray<Choice>): Node | undefined {
+    const news = this.news(world, last, choices)
+    let now: Node | undefined
+    for (const node of news.toReversed()) {
+      const { price, process } = node.choice
+      if (price === 0 && process >= 0) {
+        if (now !== undefined) this.leave(world, now)
+        now = node
+      } else {
+        this.leave(world, node)
+      }
+    }
+    return now
+  }
+
+  private leave({ account }: World, node: Node): void {
+    const { price, process } = node.choice
+    this.due[account.faults + price]![account.ticks + (process < 0 ? 1 : 0)]!.push(node)
+  }
+
+  private news(world: World, last: Node | undefined, choices: ReadonlyArray<Choice>): ReadonlyArray<Node> {
+    const exactly = this.limits.exactly === true
+    const { hash, places } = exactly ? { hash: exactStateOf(world), places: [] } : stateOf(world)
+    const seen = this.seen.get(hash)
+    if (exactly && seen !== undefined) return []
+    const { ticks } = world.account
+    const taken = seen === undefined || Math.floor(seen / 2 ** 31) > ticks ? 0 : seen % 2 ** 31
+    let groups = taken
+    const news: Array<Node> = []
+    for (const choice of choices) {
+      if (!exactly) {
+        const group = groupOf(choice, places)
+        if ((taken & group) !== 0 || isRedundant(world, last?.step, choice)) continue
+        groups |= group
+      }
+      news.push({
+        before: last,
+        choice: this.known(choice),
+        step: stepOf(world, choice, places),
+        depth: (last?.depth ?? 0) + 1
+      })
+    }
+    if (seen === undefined || news.length > 0) this.seen.set(hash, ticks * 2 ** 31 + (groups % 2 ** 31))
+    return news
+  }
+
+  private known(choice: Choice): Choice {
+    const known = this.choices.get(choice.label)
+    if (known !== undefined) return known
+    this.choices.set(choice.label, choice)
+    return choice
+  }
 }
+
+const nodesTo = (node: Node | undefined): Array<Node> => {
+  const nodes: Array<Node> = []
+  for (let at = node; at !== undefined; at = at.before) nodes[at.depth - 1] = at
+  return nodes
+}
+
+/** Explores the scenario up to a number of faults; stops at the first schedule that ends badly. */
+export const explore = (scenario: Scenario, limits: Limits): Coverage => new Exploration(scenario, limits).run()

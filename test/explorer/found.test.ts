@@ -2,13 +2,12 @@
  * Schedules in which exploration once found a promise broken, each as a test of its own.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { replay } from "./explore.ts"
-import { kinds } from "./Remote.ts"
+import { replay } from "./replay.ts"
 import { scenario } from "./scenarios.ts"
 import { wander } from "./wander.ts"
 
 describe("exploration, once found", () => {
-  const late = scenario("lagging", "two", { kind: { ...kinds.lagging, lag: 700 } })
+  const late = scenario("late", "two")
 
   it("a no believed too early after a holder died with its request on the way", () => {
     const schedule = [
@@ -53,6 +52,11 @@ describe("exploration, once found", () => {
     for (const kind of ["strict", "checked"] as const) {
       assert.isUndefined(replay(scenario(kind, "foreign"), schedule))
     }
+  })
+
+  it("the result of another input, whose attempt had said that nothing was applied", () => {
+    const schedule = ["start b", "P1 claim 1", "P1 check 1", "P1 apply 1 arrives, and fails", "start a"]
+    assert.isUndefined(replay(scenario("checked", "changed"), schedule))
   })
 
   it("nothing in random schedules with a long lag and much trouble", () => {

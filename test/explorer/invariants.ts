@@ -2,48 +2,52 @@
  * What holds in every world after every step, and at every end. Each answers what is wrong, in words, or `undefined`.
  */
 import { Cause, Exit } from "effect"
-import { type Caller, exitOf } from "./model.ts"
+import { type Caller, exitOf, keyOf, toolOf } from "./model.ts"
+import { tells } from "./state.ts"
+import type { Subject } from "./Subject.ts"
 import type { World } from "./World.ts"
 
-const tagOf = (failure: unknown): string =>
+export const tagOf = (failure: unknown): string =>
   String((failure as { readonly _tag?: unknown } | undefined)?._tag ?? failure)
 
-/** How many applications went out although their process held no lease any more. */
-const late = (world: World): number => world.remote.applications.filter((application) => application.late).length
-
-/** How many calls say that theirs may not have been the only application. */
-const telling = (world: World): number =>
-  world.events.filter(({ claimLost, executedInDoubt, recordFailed, takenOver }) =>
-    claimLost || executedInDoubt || takenOver || recordFailed
-  ).length
+export const first = <A>(items: Iterable<A>, check: (item: A) => string | undefined): string | undefined => {
+  for (const item of items) {
+    const wrong = check(item)
+    if (wrong !== undefined) return wrong
+  }
+  return undefined
+}
 
 /** The promise about the number of applications. */
-const applications = (world: World): string | undefined => {
-  const { account, remote, scenario: { kind } } = world
+const applications = ({ account, scenario: { kind } }: World, { remote }: Subject): string | undefined => {
   const count = remote.applications.length
   const excused = kind.honoursKey
     ? 0
     : kind.checks || kind.whenInDoubt === "fail"
-    ? late(world)
+    ? remote.applications.filter(({ late }) => late).length
     : account.lostLeases + account.crashes + account.cuts
   return count <= 1 + excused
     ? undefined
     : `the remote holds ${count} applications, of which ${1 + excused} can be excused`
 }
 
-const oneTool = (world: World): string | undefined =>
-  new Set(world.remote.applications.map(({ tool }) => tool)).size > 1
+const oneTool = ({ remote }: Subject): string | undefined =>
+  new Set(remote.applications.map(({ tool }) => tool)).size > 1
     ? "two tools applied an effect of one key"
     : undefined
 
 /** What a caller of this world may fail with. */
-const mayFailWith = (world: World, caller: Caller, tag: string): boolean => {
-  const { account, scenario: { callers, kind } } = world
+const mayFailWith = ({ account, scenario: { callers, kind } }: World, { plan }: Caller, tag: string): boolean => {
+  const others = callers.filter((other) => keyOf(other) === keyOf(plan))
   switch (tag) {
     case "EffectKeyConflictError":
-      return callers.some(({ tool }) => (tool ?? "tool") !== (caller.plan.tool ?? "tool"))
+      return others.some((other) => toolOf(other) !== toolOf(plan))
+    case "EffectInputChangedError":
+      return plan.onInputChange === "fail" && others.some(({ input }) => input !== plan.input)
     case "EffectInDoubtError":
       return kind.whenInDoubt === "fail" && account.faults > 0
+    case "EffectResultUnavailableError":
+      return kind.mute > 0 && account.faults > 0
     case "EffectInProgressError":
     case "EffectStoreError":
     case "EffectOutcomeUnknownError":
@@ -57,12 +61,15 @@ const mayFailWith = (world: World, caller: Caller, tag: string): boolean => {
 const result = (world: World, caller: Caller): string | undefined => {
   const exit = exitOf(caller)
   if (exit === undefined) return undefined
-  const { name, tool = "tool" } = caller.plan
+  const { plan, plan: { input, name, onInputChange } } = caller
   if (Exit.isSuccess(exit)) {
-    const known = world.remote.applications.slice(0, caller.appliedAtEnd)
-    return known.some((application) => application.value === exit.value && application.tool === tool)
-      ? undefined
-      : `${name} got ${JSON.stringify(exit.value)}, which is not the result of its effect`
+    const known = world.subject(keyOf(plan)).remote.applications.slice(0, caller.appliedAtEnd)
+    const its = known.find(({ tool, value }) => value === exit.value && tool === toolOf(plan))
+    if (its === undefined) return `${name} got ${JSON.stringify(exit.value)}, which is not the result of its effect`
+    if (input === undefined || its.input === "" || its.input === input) return undefined
+    if (onInputChange === "fail") return `${name} got the result of another input`
+    const said = world.events.some(({ inputChanged, process }) => process === caller.process.index && inputChanged)
+    return said || !caller.process.runs ? undefined : `no event says that ${name} got the result of another input`
   }
   if (Cause.hasInterruptsOnly(exit.cause)) {
     return caller.interrupted ? undefined : `${name} ended as interrupted, and nobody interrupted it`
@@ -71,51 +78,38 @@ const result = (world: World, caller: Caller): string | undefined => {
   return mayFailWith(world, caller, tagOf(failure)) ? undefined : `${name} failed with ${String(failure)}`
 }
 
-const first = <A>(items: Iterable<A>, check: (item: A) => string | undefined): string | undefined => {
-  for (const item of items) {
-    const wrong = check(item)
-    if (wrong !== undefined) return wrong
-  }
-  return undefined
-}
-
 /** After every step. */
 export const afterStep = (world: World): string | undefined =>
-  world.wrongs[0] ?? applications(world) ?? oneTool(world)
+  world.wrongs[0]
+    ?? first(world.subjects.values(), (subject) => applications(world, subject) ?? oneTool(subject))
     ?? first(world.callers.values(), (caller) => result(world, caller))
-
-/** What the ledger says the result is. */
-const recorded = (world: World): string | undefined => {
-  const row = world.ledger.row()
-  return row?.status === "recorded" ? row.result : undefined
-}
 
 /**
  * Whoever got a result got the one that the ledger keeps, unless the event says that the claim was lost or the record
  * failed, or the process that would have written it crashed.
  */
-const sameResult = (world: World): string | undefined => {
-  const text = recorded(world)
-  if (text === undefined) return undefined
-  return first(world.callers.values(), (caller) => {
+const sameResult = (world: World): string | undefined =>
+  first(world.callers.values(), (caller) => {
     const exit = exitOf(caller)
-    if (exit === undefined || Exit.isFailure(exit)) return undefined
+    const row = world.subject(keyOf(caller.plan)).ledger.row()
+    if (row?.status !== "recorded" || exit === undefined || Exit.isFailure(exit)) return undefined
     const excused = world.events.some((event) =>
       event.process === caller.process.index && (event.claimLost || event.recordFailed)
     )
-    return excused || text.includes(JSON.stringify(exit.value))
+    return excused || row.result!.includes(JSON.stringify(exit.value))
       ? undefined
-      : `${caller.plan.name} got ${String(exit.value)}, and the ledger keeps ${text}`
+      : `${caller.plan.name} got ${String(exit.value)}, and the ledger keeps ${row.result}`
   })
-}
 
 /** An application too many is told of, unless the process that would tell crashed. */
-const told = (world: World): string | undefined => {
-  const tooMany = world.remote.applications.length - 1
-  return tooMany > 0 && telling(world) + world.account.crashes < tooMany
-    ? `no event tells of the ${tooMany + 1} applications`
-    : undefined
-}
+const told = (world: World): string | undefined =>
+  first(world.subjects.values(), ({ key, remote: { applications } }) => {
+    const tooMany = applications.length - 1
+    if (tooMany <= 0) return undefined
+    const telling = world.events.filter((event) => event.key === key && tells(event)).length
+    const silent = applications.filter(({ process }) => world.processes[process]!.crashed).length
+    return telling + silent < tooMany ? `no event tells of the ${tooMany + 1} applications` : undefined
+  })
 
 /** Once everything has calmed down: nobody waits, and nothing is left over. */
 export const atRest = (world: World): string | undefined =>
@@ -124,26 +118,33 @@ export const atRest = (world: World): string | undefined =>
     (caller) =>
       caller.process.crashed || exitOf(caller) !== undefined ? undefined : `${caller.plan.name} waits for ever`
   )
+    ?? first(
+      world.processes,
+      ({ crashed, life, name }) => life === "closing" && !crashed ? `${name} never ends to close` : undefined
+    )
     ?? told(world)
 
 /** After everybody that is left has asked once more, without trouble. */
-export const atTheEnd = (world: World): string | undefined => {
-  const row = world.ledger.row()
-  if (row?.status === "held") return "the key is still held"
-  return sameResult(world) ?? first(world.processes, (process) => {
-    if (process.crashed) return undefined
-    const { applications, unanswered, unreleased, unwritten } = world.scenario.program.registryOf(process.store)
-    const left = {
-      applications: applications.size,
-      // another tool never claims the key again, and so never learns what became of its request
-      unanswered: [...unanswered.values()].filter(({ tool }) => tool === row?.tool).length,
-      unreleased: unreleased.size,
-      unwritten: unwritten.size
-    }
-    const over = Object.entries(left).filter(([, count]) => count > 0).map(([name]) => name)
-    return over.length === 0 ? undefined : `${process.name} still has ${over.join(" and ")}`
-  })
-}
+export const atTheEnd = (world: World): string | undefined =>
+  first(
+    world.subjects.values(),
+    ({ key, ledger }) => ledger.row()?.status === "held" ? `the key ${key} is still held` : undefined
+  )
+    ?? sameResult(world)
+    ?? first(world.processes, (process) => {
+      if (process.crashed) return undefined
+      const { applications, unanswered, unreleased, unwritten } = world.scenario.program.registryOf(process.store)
+      // a closed store takes nothing any more
+      const open = process.life === "open"
+      const left = {
+        applications: applications.size,
+        unanswered: open ? unanswered.size : 0,
+        unreleased: unreleased.size,
+        unwritten: open ? unwritten.size : 0
+      }
+      const over = Object.entries(left).filter(([, count]) => count > 0).map(([name]) => name)
+      return over.length === 0 ? undefined : `${process.name} still has ${over.join(" and ")}`
+    })
 
 /** Whether the failure says that a person must decide. */
 export const isInDoubt = (exit: Exit.Exit<unknown, unknown>): boolean =>

@@ -3,7 +3,8 @@
  * found, so that what passes does not have the bug.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { describeFinding, explore, replay } from "./explore.ts"
+import { explore } from "./explore.ts"
+import { describeFinding, replay } from "./replay.ts"
 import { mutatedProgram } from "./mutatedProgram.ts"
 import { mutants } from "./mutants.ts"
 import { realProgram, scenario } from "./scenarios.ts"

@@ -4,7 +4,8 @@
  * where a schedule breaks a promise.
  */
 import { allTrouble, type Trouble } from "./choices.ts"
-import { describeFinding, explore, type Finding } from "./explore.ts"
+import { explore } from "./explore.ts"
+import { describeFinding, type Finding } from "./replay.ts"
 import type { Scenario } from "./model.ts"
 import { type KindName, kinds } from "./Remote.ts"
 import { type Cast, scenario } from "./scenarios.ts"

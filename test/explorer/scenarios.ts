@@ -3,8 +3,8 @@
  */
 import { applyOnce } from "chamvi-effect"
 import { registryOf } from "../../src/reconciliation/Registry.ts"
-import { type Kind, type KindName, kinds } from "./Remote.ts"
 import type { CallerPlan, Program, Scenario } from "./model.ts"
+import { allKinds, type Kind, type KindName } from "./Remote.ts"
 
 export const realProgram: Program = { applyOnce, registryOf }
 
@@ -22,16 +22,32 @@ export const callers = {
   /** Two tools that compute the same key, in one process. */
   foreign: [{ name: "a", process: 0 }, { name: "b", process: 0, tool: "other" }],
   /** Two tools that compute the same key, in two processes. */
-  strangers: [{ name: "a", process: 0 }, { name: "b", process: 1, tool: "other" }]
+  strangers: [{ name: "a", process: 0 }, { name: "b", process: 1, tool: "other" }],
+  /** Two inputs of one key, where that is an error, in two processes. */
+  changed: [
+    { name: "a", process: 0, input: "one", onInputChange: "fail" },
+    { name: "b", process: 1, input: "two", onInputChange: "fail" }
+  ],
+  /** Two inputs of one key in one process, where that is an error to one of them. */
+  changing: [
+    { name: "a", process: 0, input: "one", onInputChange: "replay" },
+    { name: "b", process: 0, input: "two", onInputChange: "fail" }
+  ],
+  /** Two keys in one turn of one process, and one of them in another. */
+  batched: [
+    { name: "a", process: 0 },
+    { name: "b", process: 0, key: "another", startsWith: "a" },
+    { name: "c", process: 1 }
+  ]
 } as const satisfies { readonly [name: string]: ReadonlyArray<CallerPlan> }
 
 export type Cast = keyof typeof callers
 
 export const scenario = (kind: KindName, cast: Cast, change: Partial<Scenario> = {}): Scenario => {
-  const { name }: Kind = kinds[kind]
+  const { name }: Kind = allKinds[kind]
   return {
     name: `${name}, ${cast}`,
-    kind: kinds[kind],
+    kind: allKinds[kind],
     callers: callers[cast],
     mostTicks: 8,
     program: realProgram,

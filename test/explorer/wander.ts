@@ -3,21 +3,11 @@
  */
 import { calmDown } from "./calm.ts"
 import { choicesOf, take } from "./choices.ts"
-import { type Finding, shrink } from "./explore.ts"
+import { makeDice } from "./dice.ts"
+import { type Finding, shrink } from "./replay.ts"
 import { afterStep } from "./invariants.ts"
 import type { Scenario } from "./model.ts"
 import { World } from "./World.ts"
-
-/** Mulberry32: the same numbers for the same seed, everywhere. */
-const makeDice = (seed: number) => {
-  let state = seed
-  return (): number => {
-    state = (state + 0x6D2B79F5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-}
 
 const mostSteps = 120
 
