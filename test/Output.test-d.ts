@@ -1,5 +1,5 @@
 import type { DeepPartial, InferGenerateOutput, InferStreamOutput, JSONValue, OutputInterface } from "ai"
-import { Context, Effect, Schema } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import { z } from "zod"
 import { generateText } from "../src/GenerateText.ts"
@@ -46,7 +46,7 @@ describe("Output", () => {
 
   it("refuses schemas whose decoding needs services, and what is no schema", () => {
     class Clock extends Context.Service<Clock, { readonly now: number }>()("Clock") {}
-    const needing = {} as Schema.Codec<number, string, Clock, never>
+    const needing = {} as Schema.Codec<number, string, Clock>
     // @ts-expect-error decoding needs Clock
     void Output.object({ schema: needing })
     // @ts-expect-error decoding needs Clock

@@ -1,3 +1,4 @@
+// mistakes are made here on purpose: @effect-diagnostics missingEffectError:off
 import { hasToolCall, isStepCount, type OutputInterface, type streamText } from "ai"
 import { Context, Data, Effect, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
