@@ -105,7 +105,7 @@ export interface EffectToolOptions<
    * Whether `execute` answers a Stream: the values are preliminary results while the effect is applied, and the last one is
    * recorded as the result (`undefined` where there is none). Default: `false`.
    */
-  readonly streaming?: ST | undefined
+  readonly streaming?: ST
   /**
    * Applies the effect. `options.effectKey` is the key, for an `Idempotency-Key` header or a marker in what it writes.
    *

@@ -51,7 +51,7 @@ export interface ToolOptions<
    * Whether `execute` answers a Stream: the values are preliminary results, and the last one is the result (`undefined`
    * where there is none). Default: `false`.
    */
-  readonly streaming?: ST | undefined
+  readonly streaming?: ST
   /**
    * Does the work. It sees decoded input, may use services, may fail with anything, and is interrupted when the call is
    * aborted. Each call has a Scope of its own.

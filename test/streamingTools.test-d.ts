@@ -101,8 +101,14 @@ describe("tool that streams", () => {
       // @ts-expect-error an Effect of a Stream is none: Stream.unwrap
       execute: () => Effect.succeed(Stream.make(1))
     })
+    const flag = Boolean(inputSchema)
+    void tool({
+      streaming: flag,
+      inputSchema,
+      // @ts-expect-error whether the tool streams is known when it is compiled
+      execute: () => Effect.succeed(1)
+    })
     void tool({ streaming: false, inputSchema, execute: () => Effect.succeed(1) })
-    void tool({ streaming: undefined, inputSchema, execute: () => Effect.succeed(1) })
   })
 
   it("asks for an outputSchema where JSON cannot carry a value", () => {

@@ -62,9 +62,13 @@ type NoError<O> = NoInfer<[O] extends [never] ? unknown : never>
 /** What a callback may answer: nothing, or an Effect that cannot fail. */
 export type CallbackAnswer<R, O> = void | PromiseLike<void> | Effect.Effect<unknown, NoError<O>, R>
 
-/** What `execute` answers: a Stream in a tool that says `streaming: true`, an Effect in every other one. */
+/**
+ * What `execute` answers: a Stream in a tool that says `streaming: true`, an Effect in every other one. A flag that is only
+ * known at run time would leave open what the tool answers, and fits nothing.
+ */
 export type ExecuteAnswer<ST extends boolean, O, E, R> = [ST] extends [true] ? Stream.Stream<O, E, R>
-  : Effect.Effect<O, E, R>
+  : [ST] extends [false] ? Effect.Effect<O, E, R>
+  : never
 
 /** The AI SDK's call options, with the tool's own context. */
 export type CallOptions<C> = ToolExecutionOptions<C>
