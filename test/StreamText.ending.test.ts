@@ -150,6 +150,29 @@ describe("a stream that is left", () => {
     }).pipe(Effect.provide(Ai.layer)))
 })
 
+describe("a transform that stalls", () => {
+  it.effect("holds up its readers, and nobody who ends the call: tools are waited for even so", () =>
+    Effect.gen(function*() {
+      const { log, slow, started } = yield* waiting
+      const model = streaming([...begins("a"), ...calls(["slow", {}]).slice(1)])
+      const result = yield* streamText({
+        model,
+        prompt: "go",
+        tools: { slow },
+        experimental_transform: () =>
+          new TransformStream({
+            transform: (part, controller) =>
+              part.type === "tool-call" ? new Promise(() => {}) : controller.enqueue(part)
+          })
+      })
+      const fiber = yield* Effect.forkChild(result.text, { startImmediately: true })
+      yield* started
+      yield* Fiber.interrupt(fiber)
+      assert.deepStrictEqual(log, ended)
+      assert.isTrue(model.doStreamCalls[0]?.abortSignal?.aborted)
+    }).pipe(Effect.provide(Ai.layer)))
+})
+
 describe("the scope of a stream", () => {
   it.effect("ends the call when it closes, and waits for the finalizers of its tools", () =>
     Effect.gen(function*() {

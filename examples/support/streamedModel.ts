@@ -1,5 +1,5 @@
 /**
- * The scripted model for `streamText`: the same turns, part by part.
+ * The scripted model for `streamText`: the same turns, part by part, and texts word by word.
  */
 import type { LanguageModelV4GenerateResult, LanguageModelV4StreamPart } from "@ai-sdk/provider"
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test"
@@ -10,7 +10,7 @@ const partsOf = ({ content, finishReason, usage }: LanguageModelV4GenerateResult
     part.type === "text"
       ? [
         { type: "text-start", id: "1" },
-        { type: "text-delta", id: "1", delta: part.text },
+        ...part.text.split(/(?<= )/).map((delta) => ({ type: "text-delta" as const, id: "1", delta })),
         { type: "text-end", id: "1" }
       ]
       : part.type === "tool-call"

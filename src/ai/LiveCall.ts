@@ -33,6 +33,7 @@ export class LiveCall {
   readonly #foreign: AbortSignal | undefined
   readonly #controller = new AbortController()
   readonly signal: AbortSignal
+  readonly #mayStall: boolean
   readonly #restarts = new WeakSet<Part>()
   #parts: ReadableStreamDefaultReader<Part> | undefined
   #readers = 0
@@ -41,7 +42,9 @@ export class LiveCall {
   #stopping: AiError | undefined
   #stopped: Promise<void> | undefined
 
-  constructor(ai: Ai["Service"], executions: Executions, foreign: AbortSignal | undefined) {
+  /** `mayStall`: whether code of the user's stands between the SDK's stream and this, which an abort does not move. */
+  constructor(ai: Ai["Service"], executions: Executions, foreign: AbortSignal | undefined, mayStall: boolean) {
+    this.#mayStall = mayStall
     this.ai = ai
     this.executions = executions
     this.#foreign = foreign
@@ -91,7 +94,8 @@ export class LiveCall {
     if (!this.log.ended) {
       this.#stopping = because
       this.#controller.abort()
-      await this.log.drain()
+      const drained = this.log.drain()
+      if (!this.#mayStall) await drained
     }
     await this.executions.ended()
   }

@@ -54,15 +54,17 @@ export class PartLog {
       return parts
     }
     const whenMore = (resume: () => void) => this.#whenMore(resume)
-    const taken: Array<Part> = []
+    let taken: ReadonlyArray<Part> = []
+    let at = 0
     const next = async (): Promise<Part | undefined> => {
-      while (taken.length === 0) {
-        taken.push(...take().reverse())
+      while (at === taken.length) {
+        taken = take()
+        at = 0
         if (taken.length > 0) break
         if (this.ended) return undefined
         await new Promise<void>((resolve) => whenMore(resolve))
       }
-      return taken.pop()
+      return taken[at++]
     }
     return { take, whenMore, next }
   }

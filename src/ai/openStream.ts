@@ -28,7 +28,10 @@ export interface Opening {
   readonly observer: Observer
 }
 
-type Options = Pick<RawOptions, "abortSignal"> & { readonly tools?: ai.ToolSet | undefined }
+type Options = Pick<RawOptions, "abortSignal"> & {
+  readonly tools?: ai.ToolSet | undefined
+  readonly experimental_transform?: unknown
+}
 
 /** Answers the call under way. What the SDK refuses at once, such as an option out of range, is a failure. */
 export const openStream = (options: RawOptions, context: Context.Context<Ai>) =>
@@ -68,7 +71,7 @@ export const openWith = Effect.fnUntraced(function*(
     if (abortSignal?.aborted === true) return yield* AiError.aborted(abortSignal.reason)
     const executions = new Executions()
     const bindTools = yield* boundTools(options.tools, context, executions)
-    const live = new LiveCall(service, executions, abortSignal)
+    const live = new LiveCall(service, executions, abortSignal, options.experimental_transform !== undefined)
     live.onOver = () => observer.end(live.failure === undefined ? Exit.void : Exit.failCause(live.failure))
     const call: CallbackCall = {
       context,
