@@ -217,9 +217,8 @@ export class World {
   private closed(process: Process): void {
     process.life = "closed"
     // a hook that cannot be cut is waited for no longer than a record
-    const works = this.operations.some(({ kind, process: by }) =>
-      by === process && (kind === "apply" || kind === "check")
-    )
+    const works = this.scenario.kind.uninterruptible
+      && this.operations.some(({ kind, process: by }) => by === process && kind === "apply")
     if (process.troubledAtClose > 0 || works) return
     for (const { key, ledger } of this.subjects.values()) {
       const row = ledger.row()

@@ -93,5 +93,39 @@ export const faults: Readonly<Record<string, Mutant>> = {
     kind: "checked",
     faults: 1,
     ledger: (ledger) => ({ ...ledger, claim: (request, now) => ledger.claim({ ...request, lease: 1e9 }, now) })
+  },
+  "a death that is only presumed": {
+    kind: "checked",
+    faults: 0,
+    change: { seesDeath: true },
+    ledger: (ledger) => ({ ...ledger, claim: (request, now) => ledger.claim(request, now, true) })
+  },
+  "a takeover from the dead without doubt": {
+    kind: "strict",
+    faults: 1,
+    change: { seesDeath: true },
+    ledger: (ledger) => ({
+      ...ledger,
+      claim: (request, now, holderIsDead) => {
+        const reply = ledger.claim(request, now, holderIsDead)
+        return holderIsDead === true && reply._tag === "Claimed"
+          ? { ...reply, doubt: "none", earlier: undefined }
+          : reply
+      }
+    })
+  },
+  "a takeover from the dead that counts their silence from long before": {
+    kind: "lagging",
+    faults: 1,
+    change: { seesDeath: true },
+    ledger: (ledger) => ({
+      ...ledger,
+      claim: (request, now, holderIsDead) => {
+        const reply = ledger.claim(request, now, holderIsDead)
+        return holderIsDead === true && reply._tag === "Claimed" && reply.earlier !== undefined
+          ? { ...reply, earlier: { ...reply.earlier, age: reply.earlier.age + 200 } }
+          : reply
+      }
+    })
   }
 }

@@ -10,9 +10,10 @@ import { mutants } from "./mutants.ts"
 import { realProgram, scenario } from "./scenarios.ts"
 
 describe("exploration", () => {
-  for (const [name, { cast = "two", faults, kind, ledger, program, trouble }] of Object.entries(mutants)) {
+  for (const [name, { cast = "two", change, faults, kind, ledger, program, trouble }] of Object.entries(mutants)) {
     it(`finds ${name}`, async () => {
       const at = scenario(kind, cast, {
+        ...change,
         ledgerFault: ledger,
         program: program === undefined ? realProgram : await mutatedProgram(name, program)
       })
@@ -21,7 +22,7 @@ describe("exploration", () => {
       console.info(`${name}, in the ${schedules}. schedule\n${describeFinding(finding)}`)
       assert.strictEqual(replay(at, finding.schedule), finding.wrong)
       // the bug, not the scenario
-      assert.isUndefined(replay(scenario(kind, cast), finding.schedule))
+      assert.isUndefined(replay(scenario(kind, cast, change), finding.schedule))
     }, 60_000)
   }
 })

@@ -4,6 +4,7 @@
 import type { Trouble } from "./choices.ts"
 import { faults } from "./ledgerFaults.ts"
 import type { LedgerFault } from "./Ledger.ts"
+import type { Scenario } from "./model.ts"
 import type { Replacement } from "./mutatedProgram.ts"
 import type { KindName } from "./Remote.ts"
 import type { Cast } from "./scenarios.ts"
@@ -16,6 +17,8 @@ export interface Mutant {
   readonly trouble?: ReadonlyArray<Trouble>
   /** Default: one caller in each of two processes. */
   readonly cast?: Cast
+  /** What else of the scenario is not as ever. */
+  readonly change?: Partial<Scenario>
   readonly ledger?: LedgerFault
   readonly program?: ReadonlyArray<Replacement>
 }
@@ -165,6 +168,106 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     kind: "checked",
     faults: 1,
     program: [{ file: "heartbeat.ts", text: "      if (!lease.recording) lease.onLost()\n", by: "" }]
+  },
+  "a close that does not stop what runs": {
+    kind: "strict",
+    faults: 2,
+    cast: "alone",
+    change: { closes: true },
+    program: [{
+      file: "closing.ts",
+      text: `    running.forEach((application) => application.stop("cancelled"))\n`,
+      by: ""
+    }]
+  },
+  "a close that forgets a release that is due": {
+    kind: "strict",
+    faults: 3,
+    trouble: ["failure", "close"],
+    cast: "alone",
+    change: { closes: true },
+    program: [{ file: "closing.ts", text: ", flushReleases(registry, timeout)]", by: "]" }]
+  },
+  "a close that forgets a record that is due": {
+    kind: "strict",
+    faults: 2,
+    trouble: ["failure", "close"],
+    cast: "alone",
+    change: { closes: true },
+    program: [{ file: "record.ts", text: "Array.from(registry.unwritten.values()).filter", by: "[].filter" }]
+  },
+  "a caller who starts anew in a store that closes": {
+    kind: "strict",
+    faults: 2,
+    trouble: ["slow", "close"],
+    cast: "alone",
+    change: { closes: true },
+    program: [{ file: "reconcile.ts", text: "if (registry.closing) return", by: "if (false) return" }]
+  },
+  "a batch whose replies are mixed up": {
+    kind: "strict",
+    faults: 0,
+    cast: "batched",
+    change: { batch: true },
+    program: [{ file: "Batcher.ts", text: "exit.value.slice(i, i + 1)", by: "exit.value.slice(0, 1)" }]
+  },
+  "a batch that leaves out all but its first": {
+    kind: "strict",
+    faults: 0,
+    cast: "batched",
+    change: { batch: true },
+    program: [{ file: "Batcher.ts", text: "waiting.slice(from, from + largest)", by: "waiting.slice(from, from + 1)" }]
+  },
+  "a record's result for another input": {
+    kind: "strict",
+    faults: 0,
+    cast: "changed",
+    program: [{
+      file: "apply.ts",
+      text: `if (call.settings.onInputChange === "fail") return Effect.fail(inputChanged(call))\n  }\n  return Rec`,
+      by: "}\n  return Rec"
+    }]
+  },
+  "a joiner with another input": {
+    kind: "strict",
+    faults: 0,
+    cast: "changing",
+    program: [{ file: "reconcile.ts", text: `return call.settings.onInputChange === "fail"`, by: "return false" }]
+  },
+  "a remote's result for another input": {
+    kind: "checked",
+    faults: 1,
+    cast: "changed",
+    program: [{
+      file: "apply.ts",
+      text: `return differs && call.settings.onInputChange === "fail"`,
+      by: "return false"
+    }]
+  },
+  "another input of which no event tells": {
+    kind: "strict",
+    faults: 0,
+    cast: "changing",
+    program: [{
+      file: "reconcile.ts",
+      text: "report.flags = { ...report.flags, inputChanged: true }",
+      by: "report.flags = { ...report.flags }"
+    }]
+  },
+  "a missing result that is not asked for": {
+    kind: "mute",
+    faults: 1,
+    program: [{
+      file: "apply.ts",
+      text: "RecordedResult.isUnavailable(recorded.result) && call.alreadyApplied !== undefined",
+      by: "false"
+    }]
+  },
+  "a call within its own that waits": {
+    kind: "reentrant",
+    faults: 0,
+    cast: "alone",
+    program: [{ file: "reconcile.ts", text: "if (circle !== undefined) {", by: "if (false) {" }]
   },
   ...faults
 }

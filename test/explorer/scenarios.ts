@@ -9,6 +9,8 @@ import { allKinds, type Kind, type KindName } from "./Remote.ts"
 export const realProgram: Program = { applyOnce, registryOf }
 
 export const callers = {
+  /** One, and nobody else. */
+  alone: [{ name: "a", process: 0 }],
   /** One in each of two processes. */
   two: [{ name: "a", process: 0 }, { name: "b", process: 1 }],
   /** Both in one process. */
