@@ -34,6 +34,14 @@ export const fromJson = (json: string | undefined): string =>
 export const unavailable = (reason: string): string => JSON.stringify({ unavailable: reason })
 
 /**
+ * The result in a text that `fromJson` made.
+ *
+ * @category encoding
+ * @since 0.1.0
+ */
+export const valueOf = (text: string): unknown => (JSON.parse(text) as { readonly value?: unknown }).value
+
+/**
  * Reads a text of the ledger; `None` where it is not one that this version writes. Each call parses anew, so that no
  * caller can change another's copy.
  *

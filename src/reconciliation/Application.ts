@@ -3,7 +3,7 @@
  */
 import { type Cause, Context, Effect, type Fiber } from "effect"
 import { AsyncLocalStorage } from "node:async_hooks"
-import { type Flags, noFlags } from "../EffectEvent.ts"
+import type { Flags } from "../EffectEvent.ts"
 import type { Applied } from "./Call.ts"
 
 /**
@@ -19,7 +19,8 @@ export class Application {
   readonly tool: string
   readonly fingerprint: string
   private readonly waits = new Set<{ readonly on: Application }>()
-  flags: Flags = noFlags
+  /** Those that are set. */
+  flags: Partial<Flags> = {}
   ending: Ending | undefined = undefined
   /** Whether a hook may be running, so that leaving means to wait for its finalizers. */
   running = false
@@ -45,10 +46,8 @@ export class Application {
 
   /** Aborts when the application is asked to stop: for hooks that are no Effects. */
   get signal(): AbortSignal {
-    if (this.controller === undefined) {
-      this.controller = new AbortController()
-      if (this.stopped) this.controller.abort()
-    }
+    this.controller ??= new AbortController()
+    if (this.stopped) this.controller.abort()
     return this.controller.signal
   }
 
@@ -73,9 +72,7 @@ export class Application {
   get ended(): Effect.Effect<Ending> {
     return Effect.callback<Ending>((resume) => {
       if (this.ending !== undefined) return resume(Effect.succeed(this.ending))
-      const observer = (ending: Ending) => resume(Effect.succeed(ending))
-      this.observers.add(observer)
-      return Effect.sync(() => void this.observers.delete(observer))
+      this.observers.add((ending) => resume(Effect.succeed(ending)))
     })
   }
 
@@ -103,7 +100,7 @@ export class Application {
       return undefined
     }
     this.observers.add(observer)
-    if (this.cancelled) return Effect.sync(() => void this.observers.delete(observer))
+    if (this.cancelled) return Effect.void
     this.waiters++
     return Effect.suspend(() => {
       this.observers.delete(observer)

@@ -26,6 +26,12 @@ export interface Call {
 }
 
 /**
+ * Whether the call's input is another one than that of a fingerprint, as far as both are known.
+ */
+export const inputsDiffer = (call: Call, fingerprint: string): boolean =>
+  call.fingerprint !== "" && fingerprint !== "" && fingerprint !== call.fingerprint
+
+/**
  * What is known of a call while it goes on; it becomes the call's event.
  */
 export interface Report {

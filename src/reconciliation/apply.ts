@@ -169,8 +169,7 @@ const decide = (
   clock: Clock.Clock
 ): Effect.Effect<Decided, unknown> => {
   if (application.cancelled) return Effect.interrupt
-  const differs = call.fingerprint !== "" && claimed.earlier !== undefined
-    && claimed.earlier.fingerprint !== "" && claimed.earlier.fingerprint !== call.fingerprint
+  const differs = claimed.earlier !== undefined && inputsDiffer(call, claimed.earlier.fingerprint)
   // an attempt that applied nothing, by its own word, may be followed by one with another input
   if (differs && claimed.doubt === "inDoubt") {
     application.flag({ inputChanged: true })

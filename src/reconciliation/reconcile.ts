@@ -2,17 +2,15 @@
  * A reconciliation as its caller sees it: join what this process already does for the key, or start it.
  */
 import { Cause, Effect, Exit, type Fiber, Predicate } from "effect"
-import { noFlags, type Outcome } from "../EffectEvent.ts"
+import type { Outcome } from "../EffectEvent.ts"
 import * as Event from "../EffectEvent.ts"
 import { EffectInputChangedError, EffectKeyConflictError, EffectReentrantError, EffectStoreError } from "../errors.ts"
 import { forkGently } from "../internal/gentleInterrupt.ts"
-import * as RecordedResult from "../RecordedResult.ts"
 import { across, Application, circleOf, enclosingOf } from "./Application.ts"
 import { apply, endingOf } from "./apply.ts"
-import type { Applied, Call, Report } from "./Call.ts"
+import { type Applied, type Call, inputsDiffer, type Report } from "./Call.ts"
 import { bindToStore } from "./closing.ts"
-import { keepWriting } from "./record.ts"
-import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
+import { type Registry, registryOf } from "./Registry.ts"
 
 /**
  * Settles the key for one caller, and notes in `report` how.
@@ -39,18 +37,12 @@ const enter = (
   const enclosing = enclosingOf(fiber)
   const present = registry.applications.get(call.key)
   if (present === undefined) {
-    const unwritten = registry.unwritten.get(call.key)
-    // a result that is missing may be supplied by the remote, which is an application's work
-    const missing = unwritten !== undefined && call.alreadyApplied !== undefined
-      && RecordedResult.isUnavailable(unwritten.item.result)
-    return unwritten === undefined || missing
-      ? share(call, report, enclosing, start(call, registry, fiber, enclosing), false, resume)
-      : resume(recall(call, report, unwritten))
+    return share(call, report, enclosing, start(call, registry, fiber, enclosing), false, resume)
   }
   // What a stopping application does is not for us, but it may leave a record, or nothing that a call could differ from.
   const refusal = present.cancelled && present.tool === call.tool
     ? undefined
-    : refuse(call, report, present.tool, present.fingerprint)
+    : refuse(call, report, present)
   if (refusal !== undefined) return resume(Effect.fail(refusal))
   const circle = circleOf(enclosing, present)
   if (circle !== undefined) {
@@ -84,19 +76,10 @@ const start = (
   return application
 }
 
-/** Answers a key whose record is still being written. */
-const recall = (call: Call, report: Report, unwritten: Unwritten): Effect.Effect<Applied, unknown> => {
-  const refusal = refuse(call, report, unwritten.tool, unwritten.item.fingerprint)
-  if (refusal !== undefined) return Effect.fail(refusal)
-  report.outcome = "recorded"
-  const recalled: Applied = { text: unwritten.item.result, outcome: "recorded" }
-  return unwritten.writer === undefined ? Effect.as(keepWriting(call, unwritten), recalled) : Effect.succeed(recalled)
-}
-
-/** Whether the key's present owner or input keeps this call from sharing it. */
-const refuse = (call: Call, report: Report, tool: string, fingerprint: string) => {
+/** Whether the application's tool or input keeps this call from sharing it. */
+const refuse = (call: Call, report: Report, { fingerprint, tool }: Application) => {
   if (tool !== call.tool) return new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy: tool })
-  if (call.fingerprint === "" || fingerprint === "" || fingerprint === call.fingerprint) return undefined
+  if (!inputsDiffer(call, fingerprint)) return undefined
   report.flags = { ...report.flags, inputChanged: true }
   return call.settings.onInputChange === "fail"
     ? new EffectInputChangedError({ key: call.key, tool: call.tool })
@@ -116,7 +99,7 @@ const share = (
   const leave = application.join((ending) => {
     done?.()
     if (tooLate) return resume(reconcile(call, report))
-    report.flags = merge(report.flags, application.flags)
+    report.flags = { ...report.flags, ...application.flags }
     switch (ending._tag) {
       case "Applied":
         report.outcome = joined ? "joined" : ending.applied.outcome
@@ -134,19 +117,10 @@ const share = (
       // the last to leave waits for finalizers, which may close a circle too
       done?.()
       // who leaves tells what it knows: an effect that was applied once more must not go unseen
-      report.flags = merge(report.flags, application.flags)
+      report.flags = { ...report.flags, ...application.flags }
     })
   )
 }
-
-const merge = (a: Event.Flags, b: Event.Flags): Event.Flags =>
-  b === noFlags ? a : a === noFlags ? b : {
-    recordFailed: a.recordFailed || b.recordFailed,
-    claimLost: a.claimLost || b.claimLost,
-    inputChanged: a.inputChanged || b.inputChanged,
-    takenOver: a.takenOver || b.takenOver,
-    executedInDoubt: a.executedInDoubt || b.executedInDoubt
-  }
 
 const outcomes: { readonly [tag: string]: Outcome } = {
   EffectInDoubtError: "inDoubt",
@@ -177,7 +151,7 @@ export const reporting = <A, E, R>(report: Report, call: Effect.Effect<A, E, R>)
         key: report.key,
         tool: report.tool,
         runId: report.runId,
-        outcome: Exit.isSuccess(exit) ? report.outcome ?? "executed" : outcomeOf(report, exit.cause),
+        outcome: Exit.isSuccess(exit) ? report.outcome! : outcomeOf(report, exit.cause),
         error: Exit.isSuccess(exit) ? undefined : nameOf(exit.cause),
         ...report.flags
       }))

@@ -1,10 +1,10 @@
 /**
  * Writing the record of an effect that happened: whatever the store does, the call has succeeded.
  */
-import { type Cause, Duration, Effect, Exit, Predicate, Schedule } from "effect"
-import type { CompleteItem, Fenced } from "../EffectRecord.ts"
+import { type Cause, Duration, Effect, Exit, Schedule } from "effect"
+import type { CompleteItem, EffectRecord, Fenced } from "../EffectRecord.ts"
 import type { Application } from "./Application.ts"
-import { askStore, askStoreFrom, isFenced } from "./bounded.ts"
+import { askStore, askStoreFrom, isFenced, within } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
 import { complain, warn } from "./log.ts"
 import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
@@ -50,21 +50,17 @@ export const record = (
 }
 
 const recordOfTheOther = (call: Call, mine: Applied): Effect.Effect<Applied> =>
-  Effect.map(
-    Effect.exit(
-      askStore(
-        "read",
-        call.key,
-        () => Effect.map(Effect.orDie(call.store.get(call.key)), (record) => [record]),
-        call.settings.storeTimeout,
-        Predicate.isObject
-      )
-    ),
-    (exit) =>
-      Exit.isSuccess(exit) && exit.value?.status === "recorded" && exit.value.tool === call.tool
-        ? { text: exit.value.result!, outcome: "recorded" }
-        : mine
-  )
+  Effect.suspend(() => {
+    let found: EffectRecord | undefined
+    const read = Effect.map(Effect.suspend(() => call.store.get(call.key)), (record) => {
+      found = record
+    })
+    return Effect.map(
+      within(Effect.ignoreCause(read), call.settings.storeTimeout),
+      () =>
+        found?.status === "recorded" && found.tool === call.tool ? { text: found.result!, outcome: "recorded" } : mine
+    )
+  })
 
 const writeInBackground = (call: Call, item: CompleteItem, cause: Cause.Cause<unknown>, done: () => void) => {
   const registry = registryOf(call.store)
@@ -127,7 +123,7 @@ export const flush = (registry: Registry, timeout: number): Effect.Effect<void> 
     Effect.forEach(
       Array.from(registry.unwritten.values()).filter(({ writer }) => writer !== undefined),
       (unwritten) => {
-        unwritten.writer?.interruptUnsafe()
+        unwritten.writer!.interruptUnsafe()
         unwritten.writer = undefined
         return Effect.ensuring(
           Effect.catchCause(write(registry, unwritten, timeout), (cause) =>

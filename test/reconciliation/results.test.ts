@@ -307,6 +307,24 @@ describe("reconciliation", () => {
       assert.strictEqual(registryOf(store).unwritten.size, 0)
     }))
 
+  it.effect("a missing result may be supplied while its record cannot be written, to its own tool only", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      let up = false
+      const store: IEffectStore = { ...base, complete: (items) => up ? base.complete(items) : down("complete") }
+      yield* failsWith(call(store, { input: 1, execute: () => 10n }), "EffectResultUnavailableError")
+      const check = counting("another tool's")
+      yield* failsWith(call(store, { tool: "u", alreadyApplied: check.execute }), "EffectKeyConflictError")
+      assert.strictEqual(check.runs, 0)
+      const supplied = { input: 1, onInputChange: "fail", alreadyApplied: () => "found" } as const
+      yield* failsWith(call(store, { ...supplied, input: 2 }), "EffectInputChangedError")
+      assert.strictEqual(yield* call(store, supplied), "found")
+      assert.strictEqual(yield* call(store), "found")
+      up = true
+      yield* TestClock.adjust("10 seconds")
+      assert.strictEqual(yield* call(anotherProcess(base)), "found")
+    }))
+
   it.effect("a store that does not take the supplied result keeps nobody waiting", () =>
     Effect.gen(function*() {
       const base = yield* memory
