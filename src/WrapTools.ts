@@ -5,10 +5,13 @@
  */
 import { type Context, Effect, type Scope } from "effect"
 import { bind, type Tools } from "./ai/bindEffectTools.ts"
+import { bindService } from "./ai/callContext.ts"
+import { isEffectTool } from "./ai/effectToolDefinition.ts"
 import type { Allow } from "./ai/reconciledCall.ts"
 import { carryable } from "./ai/ToolFailure.ts"
 import type { IEffectStore } from "./EffectStore.ts"
-import type { ToolContext } from "./ToolContext.ts"
+import { mapTools } from "./internal/toolCopy.ts"
+import { ToolContext } from "./ToolContext.ts"
 
 export type { Allow } from "./ai/reconciledCall.ts"
 
@@ -62,7 +65,17 @@ export const wrapToolsForRun = <T extends Tools, R = never>(
 ): Effect.Effect<T, never, R | Scope.Scope> =>
   Effect.contextWith((context: Context.Context<R>) => {
     const allowed = allow && ((name: string) => withServices(allow(name), context))
-    return bind<T>(tools, { context, ctx, store, allow: allowed, track: (start) => start(), rejection: carryable })
+    const track = <A>(start: () => Promise<A>): Promise<A> => start()
+    const caller = { context, ai: undefined, track, call: undefined }
+    return Effect.map(
+      bind<T>(tools, { context, ctx, store, allow: allowed, track, rejection: carryable }),
+      (wrapped) =>
+        mapTools(
+          wrapped,
+          // the hooks beside execute belong to the run too
+          (tool) => isEffectTool(tool) ? bindService(tool, caller, ToolContext, ctx) : tool
+        ) as T
+    )
   })
 
 const withServices = <R>(answer: ReturnType<Allow<R>>, context: Context.Context<R>): ReturnType<Allow> =>

@@ -11,6 +11,7 @@ import { generateText } from "../src/GenerateText.ts"
 import { streamText } from "../src/StreamText.ts"
 import { tool } from "../src/Tool.ts"
 import { ToolContext } from "../src/ToolContext.ts"
+import { wrapToolsForRun } from "../src/WrapTools.ts"
 import { calls, readBy, says, scripted } from "./support/model.ts"
 import { calls as streamedCalls, says as streamedSays, streaming } from "./support/streamModel.ts"
 
@@ -19,6 +20,8 @@ class Log extends Context.Service<Log, { readonly lines: Array<string> }>()("Log
 }
 const add = (line: string) => Effect.map(Log, ({ lines }) => void lines.push(line))
 const lines = Effect.map(Log, (log) => log.lines)
+
+type Success<T> = T extends Effect.Effect<infer A, unknown, unknown> ? A : never
 
 class NoRules extends Data.TaggedError("NoRules")<{}> {}
 
@@ -200,6 +203,44 @@ describe("callbacks of tools", () => {
       Effect.provide(Log.layer),
       silently
     ))
+})
+
+describe("the other hooks of a wrapped effect tool", () => {
+  const makeLabel = defineEffectTool({
+    inputSchema: empty,
+    onInputAvailable: () => Effect.flatMap(ToolContext, ({ run }) => add(`available in ${run.runId}`)),
+    needsApproval: () => Effect.flatMap(ToolContext, ({ run }) => Effect.as(add(`asked in ${run.runId}`), false)),
+    execute: () => Effect.flatMap(ToolContext, ({ run }) => Effect.as(add(`executed in ${run.runId}`), "done")),
+    toModelOutput: () =>
+      Effect.map(ToolContext, ({ run }) => ({ type: "text" as const, value: `output of ${run.runId}` }))
+  })
+  const wrapped = (runId: string, tools: { readonly label: Success<typeof makeLabel> }) =>
+    Effect.gen(function*() {
+      const context = yield* Layer.build(ToolContext.layer({ runId }))
+      return yield* wrapToolsForRun(tools, Context.get(context, ToolContext), yield* EffectStore)
+    })
+  const seen = (runId: string) => ["available in", "asked in", "executed in"].map((what) => `${what} ${runId}`)
+
+  it.effect("have the run's ToolContext, in plain ai", () =>
+    Effect.gen(function*() {
+      const tools = yield* wrapped("run-1", { label: yield* makeLabel })
+      const model = scripted(calls(["label", {}]), says("ok"))
+      yield* Effect.promise(() => ai.generateText({ model, prompt: "go", tools, stopWhen: ai.isStepCount(2) }))
+      expect(yield* lines).toEqual(seen("run-1"))
+      expect(readBy(model)).toEqual(["output of run-1"])
+    }).pipe(Effect.scoped, Effect.provide([EffectStore.layerMemory, Log.layer])))
+
+  it.effect("have that of the last wrap, inside of another run's generateText too", () =>
+    Effect.gen(function*() {
+      const tools = yield* wrapped("run-2", yield* wrapped("run-1", { label: yield* makeLabel }))
+      const model = scripted(calls(["label", {}]), says("ok"))
+      yield* Effect.promise(() => ai.generateText({ model, prompt: "go", tools, stopWhen: ai.isStepCount(2) }))
+      expect((yield* lines).splice(0)).toEqual(seen("run-2"))
+      yield* generateText({ model: scripted(calls(["label", {}]), says("ok")), prompt: "go", tools }).pipe(
+        Effect.provide(ToolContext.layer({ runId: "run-3" }))
+      )
+      expect((yield* lines).slice(0, 2)).toEqual(seen("run-2").slice(0, 2))
+    }).pipe(Effect.scoped, Effect.provide([Ai.layer, EffectStore.layerMemory, Log.layer])))
 })
 
 describe("needsApproval", () => {

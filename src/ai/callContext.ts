@@ -29,11 +29,12 @@ import type { CallbackCall } from "./callbacks.ts"
 /** Who calls: the fiber's context, and what a `generateText` keeps for its call. */
 export interface Caller {
   readonly context: Context.Context<never>
-  readonly ai: Ai["Service"]
+  /** Whose fibers callbacks run in; without one they run in their own. */
+  readonly ai: Ai["Service"] | undefined
   /** Starts an execution and keeps an eye on it, so that none outlives the call. */
   readonly track: <A>(start: () => Promise<A>) => Promise<A>
-  /** What decisions of tools do to the call. */
-  readonly call: CallbackCall
+  /** What decisions of tools do to the call, if there is one. */
+  readonly call: CallbackCall | undefined
 }
 
 // What is never captured, because it belongs to the moment of the call. A Reference of the user's own that is set both
@@ -90,14 +91,43 @@ type Callback = (...args: never) => unknown
 export const rebindable = <F extends Callback>(make: (caller: Caller | undefined) => F): F =>
   hideOnTool(make(undefined), Rebind, make)
 
-/** The tool with all its rebindable functions bound to `caller`; a tool without one comes back as the identical object. */
-export const bindTool = <T extends object>(tool: T, caller: Caller): T => {
-  const patch: Record<string, unknown> = {}
-  for (const [name, value] of Object.entries(tool)) {
+/** The functions of `tool` that can be bound, with how. */
+const bindings = (
+  tool: object
+): ReadonlyArray<readonly [name: string, make: (caller: Caller | undefined) => Callback]> =>
+  Object.entries(tool).flatMap(([name, value]) => {
     const make = typeof value === "function"
-      ? (value as { readonly [Rebind]?: (caller: Caller) => Callback })[Rebind]
+      ? (value as { readonly [Rebind]?: (caller: Caller | undefined) => Callback })[Rebind]
       : undefined
-    if (make !== undefined) patch[name] = make(caller)
-  }
-  return Object.keys(patch).length === 0 ? tool : copyTool(tool, patch as Partial<Record<keyof T, unknown>>)
+    return make === undefined ? [] : [[name, make] as const]
+  })
+
+const patched = <T extends object>(tool: T, patch: ReadonlyArray<readonly [name: string, value: Callback]>): T =>
+  patch.length === 0 ? tool : copyTool(tool, Object.fromEntries(patch) as Partial<Record<keyof T, unknown>>)
+
+/** The tool with all its rebindable functions bound to `caller`; a tool without one comes back as the identical object. */
+export const bindTool = <T extends object>(tool: T, caller: Caller): T =>
+  patched(tool, bindings(tool).map(([name, make]) => [name, make(caller)]))
+
+/**
+ * The tool with a service for all its rebindable functions, whoever calls. They can still be bound, and keep the service; bound
+ * to another one of its kind, they begin anew.
+ */
+export const bindService = <T extends object, I, S>(tool: T, caller: Caller, key: Context.Key<I, S>, service: S): T => {
+  const withService = (caller: Caller): Caller => ({ ...caller, context: Context.add(caller.context, key, service) })
+  return patched(
+    tool,
+    bindings(tool).map(([name, make]) => {
+      const first = (make as Remake)[Without] ?? make
+      const remake = (later: Caller | undefined) => first(withService(later ?? caller))
+      return [name, hideOnTool(remake(caller), Rebind, Object.assign(remake, { [Without]: first }))]
+    })
+  )
+}
+
+/** How a function was made before it had a service of its own. */
+const Without: unique symbol = Symbol("chamvi-effect/without")
+
+interface Remake {
+  readonly [Without]?: (caller: Caller | undefined) => Callback
 }
