@@ -81,10 +81,14 @@ const Listener = Context.Reference<((event: EffectEvent) => Effect.Effect<void>)
   { defaultValue: () => undefined }
 )
 
-const calls = Metric.counter("chamvi_effect_calls", {
-  description: "Calls of effect tools, by tool and outcome",
-  incremental: true
-})
+const counter = (attributes?: Readonly<Record<string, string>>) =>
+  Metric.counter("chamvi_effect_calls", {
+    description: "Calls of effect tools, by tool and outcome",
+    incremental: true,
+    attributes
+  })
+
+const calls = counter()
 
 /**
  * How to see the events.
@@ -121,17 +125,18 @@ export const EffectEvent = {
   calls
 } as const
 
-// a metric with attributes costs three times as much to make as to update
+// A metric remembers the attributes of the update before; with others it makes them anew, which costs ten updates. So each
+// series is a metric of its own, under the same name.
 const prepared = new Map<string, typeof calls>()
 
 const counterOf = (tool: string, outcome: Outcome): typeof calls => {
   const id = `${outcome} ${tool}`
-  let counter = prepared.get(id)
-  if (counter === undefined) {
-    counter = Metric.withAttributes(calls, { tool, outcome }) as typeof calls
-    if (prepared.size < 10_000) prepared.set(id, counter)
+  let made = prepared.get(id)
+  if (made === undefined) {
+    made = counter({ tool, outcome })
+    if (prepared.size < 10_000) prepared.set(id, made)
   }
-  return counter
+  return made
 }
 
 /**

@@ -1,46 +1,66 @@
 /**
- * Updates the metrics of calls. A metric with attributes costs three times as much to make as to update, so it is made
- * once.
+ * Updates the metrics of calls, each series made once.
  */
-import { type Context, Metric } from "effect"
-import { metrics } from "./metrics.ts"
+import type { Context } from "effect"
+import { series } from "./metrics.ts"
 
 /** Names come from a program's code, and a few from models; whoever makes them up on the way shall not fill the memory. */
 const most = 10_000
 
-const prepared = <Input, State>(metric: Metric.Metric<Input, State>, ...names: ReadonlyArray<string>) => {
-  const known = new Map<string, Metric.Metric<Input, State>>()
-  return (...values: ReadonlyArray<string>): Metric.Metric<Input, State> => {
-    const id = values.join("\0")
-    let made = known.get(id)
+const remembered = <K extends string, V>(make: (name: K) => V) => {
+  const known = new Map<K, V>()
+  return (name: K): V => {
+    let made = known.get(name)
     if (made === undefined) {
-      made = Metric.withAttributes(metric, Object.fromEntries(names.map((name, index) => [name, values[index]!])))
-      if (known.size < most) known.set(id, made)
+      made = make(name)
+      if (known.size < most) known.set(name, made)
     }
     return made
   }
 }
 
-const calls = prepared(metrics.calls, "function", "model", "outcome")
-const duration = prepared(metrics.duration, "function", "model", "outcome")
-const toolExecutions = prepared(metrics.toolExecutions, "tool", "outcome")
-const toolDuration = prepared(metrics.toolDuration, "tool")
-const tokens = prepared(metrics.tokens, "model", "type")
+type CallOutcome = "success" | "failure" | "interrupted"
+
+const callsOf = remembered((name: string) =>
+  remembered((model: string) =>
+    remembered((outcome: CallOutcome) => {
+      const attributes = { function: name, model, outcome }
+      return {
+        calls: series.calls(attributes),
+        duration: series.duration(attributes)
+      }
+    })
+  )
+)
+
+const toolOf = remembered((tool: string) => ({
+  success: series.toolExecutions({ tool, outcome: "success" }),
+  failure: series.toolExecutions({ tool, outcome: "failure" }),
+  duration: series.toolDuration({ tool })
+}))
+
+const tokensOf = remembered((model: string) => ({
+  input: series.tokens({ model, type: "input" }),
+  output: series.tokens({ model, type: "output" })
+}))
 
 export const countCall = (
   context: Context.Context<never>,
   name: string,
   model: string,
-  outcome: "success" | "failure" | "interrupted",
+  outcome: CallOutcome,
   seconds: number
 ): void => {
-  calls(name, model, outcome).updateUnsafe(1, context)
-  duration(name, model, outcome).updateUnsafe(seconds, context)
+  const { calls, duration } = callsOf(name)(model)(outcome)
+  calls.updateUnsafe(1, context)
+  duration.updateUnsafe(seconds, context)
 }
 
 export const countTool = (context: Context.Context<never>, tool: string, succeeded: boolean, millis: number): void => {
-  toolExecutions(tool, succeeded ? "success" : "failure").updateUnsafe(1, context)
-  toolDuration(tool).updateUnsafe(millis / 1000, context)
+  const { duration, failure, success } = toolOf(tool)
+  const executions = succeeded ? success : failure
+  executions.updateUnsafe(1, context)
+  duration.updateUnsafe(millis / 1000, context)
 }
 
 export const countTokens = (
@@ -49,6 +69,7 @@ export const countTokens = (
   input: number | undefined,
   output: number | undefined
 ): void => {
-  if (input !== undefined) tokens(model, "input").updateUnsafe(input, context)
-  if (output !== undefined) tokens(model, "output").updateUnsafe(output, context)
+  const tokens = tokensOf(model)
+  if (input !== undefined) tokens.input.updateUnsafe(input, context)
+  if (output !== undefined) tokens.output.updateUnsafe(output, context)
 }
