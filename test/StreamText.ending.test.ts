@@ -1,7 +1,7 @@
-/** `streamText`: how a call ends that nobody reads on, and how far a provider is read meanwhile. */
+/** `streamText`: how a call ends that nobody reads on. */
 import { assert, describe, it } from "@effect/vitest"
 import * as ai from "ai"
-import { Cause, Deferred, Effect, Exit, Fiber, Layer, Queue, Schema, Scope, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import { Ai } from "../src/Ai.ts"
 import { EffectStore } from "../src/EffectStore.ts"
 import { defineEffectTool } from "../src/EffectTool.ts"
@@ -14,12 +14,6 @@ import { begins, calls, provided, says, streaming, type StreamPart } from "./sup
 const settled = Effect.promise(async () => {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve))
 })
-
-function* words(count: number): Generator<StreamPart> {
-  yield* begins()
-  for (let index = 0; index < count; index++) yield { type: "text-delta", id: "t", delta: `${index} ` }
-  yield* says().slice(2)
-}
 
 /** A provider that goes on for ever, and what it was told. */
 const endless = (parts: ReadonlyArray<StreamPart> = begins("a", "b", "c")) => {
@@ -346,63 +340,4 @@ describe("an effect tool in a stream", () => {
       assert.deepStrictEqual((yield* Fiber.join(stayer)).map(({ output }) => output), [1])
       assert.strictEqual(applied, 1)
     }).pipe(Effect.provide(ledger)))
-})
-
-describe("backpressure", () => {
-  it.effect("reaches the provider: it is read as far as its reader, and a small buffer", () =>
-    Effect.gen(function*() {
-      const { pulled, stream } = provided(words(10_000))
-      const result = yield* streamText({ model: streaming(stream), prompt: "go" })
-      const taken = yield* Queue.unbounded<string>()
-      const go = yield* Queue.unbounded<void>()
-      yield* Effect.forkChild(
-        Stream.runForEach(result.textStream, (text) => Effect.andThen(Queue.offer(taken, text), Queue.take(go)))
-      )
-      for (let index = 0; index < 100; index++) {
-        yield* Queue.take(taken)
-        yield* settled
-        assert.isBelow(pulled(), index + 25)
-        yield* Queue.offer(go, undefined)
-      }
-      assert.isAtLeast(pulled(), 100)
-    }).pipe(Effect.provide(Ai.layer)))
-
-  it.effect("holds where nobody reads", () =>
-    Effect.gen(function*() {
-      const { pulled, stream } = provided(words(10_000))
-      yield* streamText({ model: streaming(stream), prompt: "go" })
-      yield* settled
-      assert.isBelow(pulled(), 25)
-    }).pipe(Effect.provide(Ai.layer)))
-
-  it.effect("holds for the body of a response", () =>
-    Effect.gen(function*() {
-      for (const kind of ["toUIMessageStreamResponse", "toTextStreamResponse"] as const) {
-        const { pulled, stream } = provided(words(10_000))
-        const result = yield* streamText({ model: streaming(stream), prompt: "go" })
-        const response = yield* result[kind]()
-        const reader = response.body!.getReader()
-        for (let index = 0; index < 20; index++) {
-          yield* Effect.promise(() => reader.read())
-          yield* settled
-          assert.isBelow(pulled(), index + 45)
-        }
-        yield* Effect.promise(() => reader.cancel())
-      }
-    }).pipe(Effect.provide(Ai.layer)))
-
-  it.effect("is that of the fastest reader: the slower ones find all that came", () =>
-    Effect.gen(function*() {
-      const result = yield* streamText({ model: streaming([...words(500)]), prompt: "go" })
-      const go = yield* Deferred.make<void>()
-      const slow = yield* Effect.forkChild(
-        Stream.runCollect(Stream.tap(result.textStream, () => Deferred.await(go))),
-        { startImmediately: true }
-      )
-      const text = yield* result.text
-      yield* Deferred.succeed(go, undefined)
-      const texts = yield* Fiber.join(slow)
-      assert.strictEqual(texts.length, 500)
-      assert.strictEqual(texts.join(""), text)
-    }).pipe(Effect.provide(Ai.layer)))
 })

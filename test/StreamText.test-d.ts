@@ -1,6 +1,7 @@
+// mistakes are made here on purpose: @effect-diagnostics missingEffectError:off
 import type { InferUIMessageChunk, ModelMessage, StepResult, TextStreamPart, UIMessage } from "ai"
 import * as ai from "ai"
-import { Context, Data, Effect, Schema, type Scope, Stream } from "effect"
+import { Context, Data, Effect, Schema, type Scope, type Stream } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import { z } from "zod"
 import type { Ai } from "../src/Ai.ts"
@@ -188,7 +189,7 @@ describe("streamText", () => {
       expectTypeOf<Failure<typeof stream>>().toEqualTypeOf<AiError>()
       expectTypeOf<Same<Services<typeof stream>, Log>>().toEqualTypeOf<true>()
       // @ts-expect-error a callback of a UI stream cannot fail
-      result.toUIMessageStream({ onEnd: () => new TooMuch() })
+      void result.toUIMessageStream({ onEnd: () => new TooMuch() })
       return yield* response
     })
     expectTypeOf<Same<Services<typeof program>, Ai | Scope.Scope | Log | Budget>>().toEqualTypeOf<true>()

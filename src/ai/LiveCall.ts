@@ -1,7 +1,7 @@
 /**
  * A call of the AI SDK's `streamText` that is under way: its readers, how it is ended, and what it has come to.
  */
-import { NoOutputGeneratedError, type StreamTextEndEvent, type ToolSet } from "ai"
+import { NoOutputGeneratedError, type StreamTextEndEvent } from "ai"
 import { Cause } from "effect"
 import type { Ai } from "../Ai.ts"
 import { AiError } from "../AiError.ts"
@@ -9,7 +9,7 @@ import type { Executions } from "./bindCall.ts"
 import { type Part, PartLog, type Reader } from "./PartLog.ts"
 
 /** What a call has come to, as the SDK says it at the end. */
-export type End = StreamTextEndEvent<ToolSet>
+export type End = StreamTextEndEvent
 
 /** A reader that counts: with the last one that leaves, the call ends. */
 export interface CallReader extends Reader {

@@ -83,7 +83,7 @@ export class PartLog {
   #advance(): void {
     if (this.#reading || this.ended) return
     this.#reading = true
-    this.#source().then((part) => {
+    void this.#source().then((part) => {
       this.#reading = false
       if (part === undefined) this.ended = true
       else this.#add(part)
