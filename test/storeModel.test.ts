@@ -116,9 +116,23 @@ describe("the model of a store whose clock nobody moves", () => {
   }))
 
   it.live("is kept by the store in memory", () =>
-    Effect.provide(storeModelInRealTime({ runs: 40 }), EffectStore.layerMemory))
+    Effect.provide(storeModelInRealTime({ runs: 15 }), EffectStore.layerMemory))
 
-  it.live("is kept by a SQLite file", () => Effect.provide(storeModelInRealTime({ runs: 20 }), onFile))
+  it.live("is kept by a SQLite file", () => Effect.provide(storeModelInRealTime({ runs: 15 }), onFile))
+
+  it.live("is kept by a store that treats the items of a batch late, and the first one last", () => {
+    const backwards: Fault = (store) => ({
+      ...store,
+      claim: (requests) =>
+        Effect.map(
+          Effect.forEach(requests.toReversed(), (request, index) =>
+            Effect.delay(store.claim([request]), index === 0 ? 0 : 2)),
+          (replies) =>
+            replies.flat().toReversed()
+        )
+    })
+    return Effect.provide(storeModelInRealTime({ runs: 20 }), broken(backwards))
+  })
 
   const seen: Readonly<Record<string, Fault>> = {
     "a takeover without doubt": faults["a takeover without doubt"]![1],

@@ -24,7 +24,7 @@ import { calls, describe, type Operation, sequences } from "./model/operations.t
  * @since 0.1.0
  */
 export interface StoreModelOptions {
-  /** How many sequences to try. Default: 60. */
+  /** How many sequences to try. Default: 40. */
   readonly runs?: number | undefined
   /** How many operations the longest sequence has, about. Default: 120. */
   readonly size?: number | undefined
@@ -53,7 +53,8 @@ const told = (sequence: ReadonlyArray<Operation>, { actual, after, expected, wha
 const check = Effect.fnUntraced(function*(
   { fresh, held, row, store }: Subject,
   options: StoreModelOptions,
-  timeOf: (start: number) => Time
+  timeOf: (start: number) => Time,
+  maxShrinks: number
 ): Effect.fn.Return<void, Broken> {
   // a row shows the store's time
   const probe = yield* held()
@@ -73,11 +74,11 @@ const check = Effect.fnUntraced(function*(
       )
     })
 
-  const { replay, runs = 60, seed = 1, size = 120 } = options
+  const { replay, runs = 40, seed = 1, size = 120 } = options
   const result = yield* Arbitrary.checkEffect(
     sequences,
     differs,
-    replay === undefined ? { runs, seed, size, maxShrinks: 2_000 } : { replay }
+    replay === undefined ? { runs, seed, size, maxShrinks } : { replay }
   )
   if (result._tag === "Falsified" && result.failure._tag === "PropertyError") {
     return yield* told(result.shrunkInput, result.failure.error, result.replay)
@@ -115,7 +116,7 @@ export const storeModel = (options: StoreModelOptions = {}): Law =>
     // whatever an earlier run left is gone, and then the number of rows that `prune` removes is known
     yield* subject.advance(1)
     yield* subject.store.prune({ olderThan: 0 })
-    yield* check(subject, options, (start) => standing(start, subject.advance))
+    yield* check(subject, options, (start) => standing(start, subject.advance), 2_000)
   })
 
 /**
@@ -131,7 +132,7 @@ export const storeModelInRealTime = (
 ): Effect.Effect<void, LawViolation | EffectStoreError | EffectRecordError, EffectStore> =>
   Effect.provideService(
     law(function*(subject) {
-      yield* check(subject, options, running)
+      yield* check(subject, options, running, 400)
     }),
     StoreClock,
     { advance: () => Effect.void }

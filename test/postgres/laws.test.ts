@@ -3,7 +3,7 @@
  */
 import { it } from "@effect/vitest"
 import { SqlEffectStore } from "chamvi-effect/SqlEffectStore"
-import { StoreClock, storeLaws } from "chamvi-effect/testing"
+import { StoreClock, storeLaws, storeModelInRealTime } from "chamvi-effect/testing"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { describe, vi } from "vitest"
@@ -32,6 +32,14 @@ const OnPostgres = Layer.unwrap(Effect.gen(function*() {
 }))
 
 describe.skipIf(noPostgres)("SqlEffectStore on Postgres", () => {
+  it.live("does what the plain model does, by the server's own clock", () =>
+    Effect.provide(
+      storeModelInRealTime({ runs: 10 }),
+      Layer.unwrap(Effect.map(freshSchema, (schema) => SqlEffectStore.layer({ schema }))).pipe(
+        Layer.provide(pool({ maxConnections: 4 }))
+      )
+    ))
+
   for (const [title, law] of Object.entries(storeLaws)) {
     it.effect(title, () => Effect.provide(law, Layer.provide(Layer.fresh(OnPostgres), pool({ maxConnections: 4 }))))
   }

@@ -3,7 +3,7 @@
  */
 import { it } from "@effect/vitest"
 import { RedisEffectStore } from "chamvi-effect/RedisEffectStore"
-import { StoreClock, storeLaws } from "chamvi-effect/testing"
+import { StoreClock, storeLaws, storeModelInRealTime } from "chamvi-effect/testing"
 import { Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
 import { describe } from "vitest"
@@ -23,6 +23,12 @@ const Store = Layer.unwrap(Effect.sync(() => {
 
 describe.skipIf(!redisIsThere)("RedisEffectStore", () => {
   it.layer(RedisLayer, { excludeTestServices: true, timeout: 30_000 })((it) => {
+    it.effect("does what the plain model does, by the server's own clock", () =>
+      Effect.provide(
+        storeModelInRealTime({ runs: 10 }),
+        RedisEffectStore.layer({ prefix: `test:${randomUUID()}:` })
+      ))
+
     for (const [title, law] of Object.entries(storeLaws)) {
       it.effect(title, () => Effect.provide(law, Layer.fresh(Store)))
     }

@@ -18,8 +18,10 @@ export interface Time {
   readonly unit: number
   /** The present time, or as late as it surely is. */
   readonly now: () => number
-  /** The time of a step that left these times behind; the first that can be it, or else the present. */
-  readonly of: (left: ReadonlyArray<number | undefined>) => number
+  /** The time at which an item of a call was treated that left this time behind, if it can be that one. */
+  readonly of: (left: number | undefined) => number
+  /** The call is over: what comes after it is later than all of it. Items of one call have times in no order. */
+  readonly next: () => void
   /** Whether it is known to the millisecond. */
   readonly exact: boolean
   /** The latest that it can be. */
@@ -34,6 +36,7 @@ export const standing = (start: number, advance: (milliseconds: number) => Effec
     unit: 1,
     now: () => now,
     of: () => now,
+    next: () => undefined,
     exact: true,
     latest: () => now,
     wait: (units) =>
@@ -49,13 +52,17 @@ export const standing = (start: number, advance: (milliseconds: number) => Effec
 /** A clock that runs by itself. A unit is so long that what lasts for some of them does not end while a sequence runs. */
 export const running = (start: number): Time => {
   let since = start
+  let seen = start
   return {
     unit: 720_000,
     now: () => since,
     of: (left) => {
-      const at = left.find((time) => time !== undefined && time >= since && time <= since + slack)
-      since = at ?? since
-      return since
+      if (left === undefined || left < since || left > since + slack) return since
+      seen = Math.max(seen, left)
+      return left
+    },
+    next: () => {
+      since = seen
     },
     exact: false,
     latest: () => since + slack,
@@ -63,7 +70,7 @@ export const running = (start: number): Time => {
       Effect.andThen(
         sleepReally(pause),
         Effect.sync(() => {
-          since++
+          seen = ++since
         })
       )
   }
