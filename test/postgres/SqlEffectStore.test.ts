@@ -155,6 +155,27 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
         expect(yield* complete(store, "key", token)).toBe("ok")
       }).pipe(Effect.scoped, Effect.provide(pool({ maxConnections: 1 }))))
 
+    it.live("a client without prepared statements, as for an old pooler, is no trouble", () =>
+      Effect.gen(function*() {
+        const { store } = yield* ledger()
+        yield* recorded(store, "key")
+        expect(yield* store.claim([request("key"), request("other")])).toMatchObject([
+          { _tag: "Recorded" },
+          { _tag: "Claimed" }
+        ])
+      }).pipe(Effect.scoped, Effect.provide(pool({ prepare: false }))))
+
+    it.live("prepared statements that a pooler lost are prepared anew", () =>
+      Effect.gen(function*() {
+        const { store } = yield* ledger()
+        const sql = yield* SqlClient.SqlClient
+        for (let turn = 0; turn < 3; turn++) {
+          yield* recorded(store, `key-${turn}`)
+          yield* sql`DEALLOCATE ALL`
+          expect(yield* claim(store, `key-${turn}`)).toMatchObject({ _tag: "Recorded" })
+        }
+      }).pipe(Effect.scoped, Effect.provide(pool({ maxConnections: 1 }))))
+
     it.live("a database whose transactions are serializable by default is no trouble", () =>
       Effect.gen(function*() {
         const { store } = yield* ledger()

@@ -7,7 +7,7 @@
  *   transactions that notify one after the other, which the many records that nobody waits for shall not pay for.
  * - Listening takes one connection of the client's pool, for as long as somebody waits. It never takes the last one.
  */
-import { Effect, Option, Queue, type Scope } from "effect"
+import { Effect, Fiber, Option, Queue, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql/SqlError"
 import type { Notices, Sign, Source } from "../changes.ts"
@@ -65,8 +65,9 @@ export const sourceOf = (client: SqlClient.SqlClient, executor: SqlExecutor, { c
     listen: Effect.fnUntraced(function*(ready, hear) {
       if (!(yield* take(listener))) return
       const queue = yield* listener.listen(channel)
-      const other = yield* Effect.timeoutOption(Effect.scoped(client.reserve), "2 seconds")
-      if (Option.isNone(other)) {
+      // Who waits for a connection cannot be interrupted: left alone it gets one, and gives it back, once listening is over.
+      const other = yield* Effect.forkDetach(Effect.scoped(client.reserve))
+      if (Option.isNone(yield* Effect.timeoutOption(Fiber.await(other), "2 seconds"))) {
         isOnlyConnection = true
         return
       }
