@@ -47,7 +47,7 @@ export class Batcher<Item extends { readonly key: string }, Reply> {
       // One item that a store cannot take fails alone. What may have been done for the others is done again: a claim is
       // answered by its id, the rest by its token.
       const refused = refusedKey(exit)
-      const alone = refused === undefined ? [] : batch.filter(({ item }) => item.key === refused)
+      const alone = batch.filter(({ item }) => item.key === refused)
       if (alone.length > 0 && alone.length < batch.length) {
         alone.forEach(({ resume }) => resume(exit as Exit.Exit<never, EffectStoreError>))
         return this.sendBatch(batch.filter(({ item }) => item.key !== refused))

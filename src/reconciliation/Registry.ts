@@ -83,8 +83,8 @@ export class Registry {
   readonly unwritten = new Map<string, Unwritten>()
   /** By tool and key. */
   readonly unanswered = new Map<string, Unanswered>()
-  /** Releases that the store has not confirmed, by key. */
-  readonly unreleased = new Map<string, ReleaseItem>()
+  /** Releases that the store has not confirmed; a grant that came late may add one for the same key. */
+  readonly unreleased = new Set<ReleaseItem>()
   readonly heartbeats = new WeakMap<object, Heartbeats>()
   /** Whether the store's own scope is being closed. */
   closing = false

@@ -62,18 +62,13 @@ const doubts: ReadonlyArray<unknown> = ["none", "tried", "inDoubt"] satisfies Re
 const isClaimReply = (answer: unknown): boolean => {
   if (!Predicate.isObject(answer)) return false
   const reply = answer as { readonly [field in "_tag" | "doubt" | "remaining" | "token" | "tool"]?: unknown }
-  switch (reply._tag) {
-    case "Claimed":
-      return typeof reply.token === "number" && doubts.includes(reply.doubt)
-    case "Recorded":
-      return typeof reply.tool === "string"
-    case "Held":
-      return typeof reply.tool === "string" && typeof reply.remaining === "number" && !Number.isNaN(reply.remaining)
-    case "Unreadable":
-      return true
-    default:
-      return false
-  }
+  return reply._tag === "Claimed"
+    ? typeof reply.token === "number" && doubts.includes(reply.doubt)
+    : reply._tag === "Recorded"
+    ? typeof reply.tool === "string"
+    : reply._tag === "Held"
+    ? typeof reply.tool === "string" && typeof reply.remaining === "number" && !Number.isNaN(reply.remaining)
+    : reply._tag === "Unreadable"
 }
 
 interface Answered {

@@ -23,7 +23,7 @@ export const askStoreFrom = <A>(
   ask: () => Effect.Effect<ReadonlyArray<A>, EffectStoreError>,
   timeout: number,
   isReply: (answer: unknown) => boolean,
-  late?: (answer: A) => void
+  late: (answer: A) => void = () => {}
 ): Effect.Effect<A, EffectStoreError> => {
   const request = Effect.runForkWith(fiber.context)(Effect.suspend(ask))
   const answered = request.pollUnsafe()
@@ -68,7 +68,7 @@ const waitFor = <A>(
   clock: Clock.Clock,
   timeout: number,
   isReply: (answer: unknown) => boolean,
-  late: ((answer: A) => void) | undefined
+  late: (answer: A) => void
 ): Effect.Effect<A, EffectStoreError> =>
   Effect.callback((resume) => {
     const timer = Effect.runFork(clock.sleep(Duration.millis(timeout)))
@@ -78,7 +78,7 @@ const waitFor = <A>(
         waiting = false
         timer.interruptUnsafe()
         resume(firstOf(operation, key, exit, isReply))
-      } else if (late !== undefined) {
+      } else {
         const answer = firstOf(operation, key, exit, isReply)
         if (Exit.isSuccess(answer)) late(answer.value)
       }
@@ -88,10 +88,7 @@ const waitFor = <A>(
       waiting = false
       resume(Effect.fail(new EffectStoreError({ operation, key, problem: `no answer within ${timeout} ms` })))
     })
-    return Effect.sync(() => {
-      waiting = false
-      timer.interruptUnsafe()
-    })
+    return Effect.sync(() => timer.interruptUnsafe())
   })
 
 const firstOf = <A>(

@@ -30,13 +30,9 @@ const close = (registry: Registry, timeout: number): Effect.Effect<void> =>
     registry.closing = true
     const running = Array.from(registry.applications.values())
     running.forEach((application) => application.stop("cancelled"))
-    const ended = Effect.forEach(running, (application) => application.ended, {
-      concurrency: "unbounded",
-      discard: true
-    })
+    const ended = Effect.asVoid(Effect.forEach(running, (application) => application.ended))
     const lastTries = Effect.all([flush(registry, timeout), flushReleases(registry, timeout)], {
-      concurrency: "unbounded",
-      discard: true
+      concurrency: "unbounded"
     })
     return Effect.ensuring(
       Effect.andThen(within(ended, timeout), lastTries),

@@ -4,7 +4,7 @@
  * The fiber is armed at the end of the scheduler's turn in which a claim was granted, so that an effect that ends within
  * it costs no timer, and it stops with its last claim, so that nothing keeps a process alive.
  */
-import { Clock, Context, Duration, Effect, Exit, type Fiber } from "effect"
+import { Clock, Context, Duration, Effect, type Fiber } from "effect"
 import type { IEffectStore } from "../store/IEffectStore.ts"
 import { monotonicMillis } from "./bounded.ts"
 import type { Registry } from "./Registry.ts"
@@ -78,9 +78,9 @@ export class Heartbeats {
     this.arm()
     if (due.length === 0) return Effect.void
     const items = due.map(({ duration, key, token }) => ({ key, token, lease: duration }))
-    return Effect.map(Effect.exit(Effect.suspend(() => this.store.renew(items))), (exit) => {
-      const replies: ReadonlyArray<unknown> = Exit.isSuccess(exit) && Array.isArray(exit.value) ? exit.value : []
-      due.forEach((lease, i) => this.settle(lease, replies[i], now))
+    const asked = Effect.catchCause(Effect.suspend(() => this.store.renew(items)), () => Effect.void)
+    return Effect.map(asked, (replies: unknown) => {
+      due.forEach((lease, i) => this.settle(lease, Array.isArray(replies) ? replies[i] : undefined, now))
       this.arm()
     })
   })

@@ -3,6 +3,7 @@
  */
 import { type Cause, Duration, Effect, Exit, Schedule } from "effect"
 import type { CompleteItem, EffectRecord, Fenced } from "../EffectRecord.ts"
+import { isClosed } from "../store/lifetime.ts"
 import type { Application } from "./Application.ts"
 import { askStore, askStoreFrom, isFenced, within } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
@@ -77,19 +78,31 @@ const writeInBackground = (call: Call, item: CompleteItem, cause: Cause.Cause<un
 }
 
 /**
- * Goes on writing in the background. "ok" and "lost" both end it: the record stands, or another's does.
+ * Goes on writing in the background. "ok" and "lost" both end it: the record stands, or another's does. In a store that
+ * has been closed meanwhile nothing is tried again: it would keep the process alive for ever.
  */
 export const keepWriting = (call: Call, unwritten: Unwritten): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
-    const registry = registryOf(call.store)
-    unwritten.writer = Effect.runForkWith(fiber.context)(
-      Effect.andThen(
-        Effect.retry(write(registry, unwritten, call.settings.recordTimeout), writing),
-        Effect.sync(unwritten.done)
+    const written = write(registryOf(call.store), unwritten, call.settings.recordTimeout)
+    const writer = Effect.runForkWith(fiber.context)(
+      Effect.retry(written, { schedule: writing, while: () => !isClosed(call.store) }).pipe(
+        Effect.catchCause((cause) => neverWritten(unwritten, cause)),
+        Effect.andThen(Effect.sync(() => {
+          unwritten.writer = undefined
+          unwritten.done()
+        }))
       )
     )
+    if (writer.pollUnsafe() === undefined) unwritten.writer = writer
     return Effect.void
   })
+
+const neverWritten = ({ item }: Unwritten, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  complain(
+    `The record of effect key "${item.key}" was never written. Its claim is left to expire: the next call in another `
+      + `process asks alreadyApplied, or finds the key in doubt.`,
+    cause
+  )
 
 const write = (registry: Registry, unwritten: Unwritten, timeout: number) =>
   Effect.flatMap(
@@ -118,23 +131,19 @@ const writing = Schedule.jittered(
  * fiber and without care for its claim, in case the store is used again.
  */
 export const flush = (registry: Registry, timeout: number): Effect.Effect<void> =>
-  Effect.suspend(() =>
+  Effect.suspend(() => {
     // without a writer it has had its last try already
-    Effect.forEach(
+    const tries = Effect.forEach(
       Array.from(registry.unwritten.values()).filter(({ writer }) => writer !== undefined),
       (unwritten) => {
         unwritten.writer!.interruptUnsafe()
         unwritten.writer = undefined
         return Effect.ensuring(
-          Effect.catchCause(write(registry, unwritten, timeout), (cause) =>
-            complain(
-              `The record of effect key "${unwritten.item.key}" was never written. Its claim is left to expire: the next `
-                + `call in another process asks alreadyApplied, or finds the key in doubt.`,
-              cause
-            )),
+          Effect.catchCause(write(registry, unwritten, timeout), (cause) => neverWritten(unwritten, cause)),
           Effect.sync(unwritten.done)
         )
       },
-      { concurrency: "unbounded", discard: true }
+      { concurrency: "unbounded" }
     )
-  )
+    return Effect.asVoid(tries)
+  })

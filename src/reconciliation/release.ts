@@ -4,7 +4,7 @@
 import { Duration, Effect, Schedule } from "effect"
 import type { Fenced, ReleaseItem } from "../EffectRecord.ts"
 import type { EffectStoreError } from "../errors.ts"
-import { askStore, isFenced } from "./bounded.ts"
+import { askStore, isFenced, within } from "./bounded.ts"
 import type { Call } from "./Call.ts"
 import { warn } from "./log.ts"
 import { type Registry, registryOf } from "./Registry.ts"
@@ -28,13 +28,9 @@ export const release = (call: Call, item: ReleaseItem): Effect.Effect<void> =>
 const sendLater = (call: Call, item: ReleaseItem, error: EffectStoreError): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
     const { unreleased } = registryOf(call.store)
-    unreleased.set(item.key, item)
-    const forget = Effect.sync(() => {
-      if (unreleased.get(item.key) === item) unreleased.delete(item.key)
-    })
-    const again = Effect.suspend(() =>
-      unreleased.get(item.key) === item ? Effect.asVoid(send(call, item)) : Effect.void
-    )
+    unreleased.add(item)
+    const forget = Effect.sync(() => unreleased.delete(item))
+    const again = Effect.suspend(() => unreleased.has(item) ? Effect.asVoid(send(call, item)) : Effect.void)
     const untilTheLeaseIsOver = Schedule.exponential("200 millis").pipe(
       Schedule.jittered,
       Schedule.upTo({ duration: Duration.millis(call.settings.lease) })
@@ -50,13 +46,13 @@ const sendLater = (call: Call, item: ReleaseItem, error: EffectStoreError): Effe
 
 /** One last try for each release that is still due. */
 export const flushReleases = (registry: Registry, timeout: number): Effect.Effect<void> =>
-  Effect.suspend(() =>
-    Effect.forEach(Array.from(registry.unreleased.values()), (item) => {
-      registry.unreleased.delete(item.key)
-      const release = () => registry.ask.release(item)
-      return Effect.ignoreCause(askStore("release", item.key, release, timeout, isFenced))
-    }, { concurrency: "unbounded", discard: true })
-  )
+  Effect.suspend(() => {
+    const due = Array.from(registry.unreleased)
+    registry.unreleased.clear()
+    const lastTry = (item: ReleaseItem) =>
+      within(Effect.ignoreCause(Effect.suspend(() => registry.ask.release(item))), timeout)
+    return Effect.asVoid(Effect.forEach(due, lastTry, { concurrency: "unbounded" }))
+  })
 
 /**
  * Sends a release that is still due before the key is claimed again: its verdict is the truth about the attempt, and a
@@ -65,10 +61,6 @@ export const flushReleases = (registry: Registry, timeout: number): Effect.Effec
 export const releaseFirst = (call: Call): Effect.Effect<void, EffectStoreError> =>
   Effect.suspend(() => {
     const { unreleased } = registryOf(call.store)
-    const item = unreleased.get(call.key)
-    return item === undefined
-      ? Effect.void
-      : Effect.map(send(call, item), () => {
-        if (unreleased.get(call.key) === item) unreleased.delete(call.key)
-      })
+    const due = Array.from(unreleased).filter(({ key }) => key === call.key)
+    return Effect.asVoid(Effect.forEach(due, (item) => Effect.map(send(call, item), () => unreleased.delete(item))))
   })

@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, type IEffectStore } from "chamvi-effect"
-import { Clock, Effect, Fiber } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import {
   anotherProcess,
@@ -136,29 +136,6 @@ describe("reconciliation", () => {
       assert.isAbove((yield* base.get("k"))!.leaseEnd, 900)
       yield* hook.open()
       yield* Fiber.join(fiber)
-    }))
-
-  it.effect("a beat is slept for, also where it is due at a fraction of a millisecond", () =>
-    Effect.gen(function*() {
-      // a ninth of 10 s, after each renewal that fails
-      const store: IEffectStore = { ...(yield* memory), renew: () => down("renew") }
-      const clock = yield* Clock.Clock
-      let sleeps = 0
-      const counted: Clock.Clock = {
-        ...clock,
-        sleep: (duration) => {
-          sleeps++
-          return clock.sleep(duration)
-        }
-      }
-      const hook = gated()
-      const fiber = yield* fork(
-        Effect.provideService(call(store, { lease: "10 seconds", execute: hook.execute }), Clock.Clock, counted)
-      )
-      yield* TestClock.adjust("9 seconds")
-      yield* hook.open()
-      yield* Fiber.join(fiber)
-      assert.isBelow(sleeps, 20)
     }))
 
   it.effect("a store that never answers a renewal is asked again at the next beat", () =>
