@@ -3,7 +3,8 @@
  *
  * Every rule about claims, leases, fencing tokens and doubt is decided here, without a clock and without a store: each
  * function takes the row and the store's time and answers the next row and the reply. The memory store runs it as it is; a
- * store with a language of its own (SQL, Lua) states the same rules, and the laws compare the two.
+ * store with a language of its own (SQL, Lua) states the same rules. All of them, this machine too, are held to a plain
+ * model that was written apart from it (`storeModel` of `chamvi-effect/testing`).
  *
  * **Details**
  *

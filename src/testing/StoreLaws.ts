@@ -5,7 +5,8 @@
  * **Details**
  *
  * A law wants a store of its own whose clock stands still but for `StoreClock`. Names of keys are never used twice, so
- * that a store that keeps its rows between runs passes too; laws about `prune` do remove whatever is old in it.
+ * that a store that keeps its rows between runs passes too; laws about `prune` do remove whatever is old in it. A store
+ * whose clock nobody can move is held to `storeModelInRealTime`.
  *
  * **Example** (Running the laws on a store)
  *
