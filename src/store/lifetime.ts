@@ -9,6 +9,7 @@ import type { IEffectStore } from "./IEffectStore.ts"
 
 interface Lifetime {
   users: number
+  closed: boolean
   readonly atEndOfUse: Set<Effect.Effect<void>>
   readonly atClose: Set<Effect.Effect<void>>
 }
@@ -18,7 +19,7 @@ const lifetimes = new WeakMap<IEffectStore, Lifetime>()
 const lifetimeOf = (store: IEffectStore): Lifetime => {
   let lifetime = lifetimes.get(store)
   if (lifetime === undefined) {
-    lifetime = { users: 0, atEndOfUse: new Set(), atClose: new Set() }
+    lifetime = { users: 0, closed: false, atEndOfUse: new Set(), atClose: new Set() }
     lifetimes.set(store, lifetime)
   }
   return lifetime
@@ -33,6 +34,7 @@ export const retain = (store: IEffectStore): Effect.Effect<void, never, Scope.Sc
     Effect.sync(() => {
       const lifetime = lifetimeOf(store)
       lifetime.users++
+      lifetime.closed = false
       return lifetime
     }),
     (lifetime) => --lifetime.users === 0 ? runAll(lifetime.atEndOfUse) : Effect.void
@@ -40,7 +42,23 @@ export const retain = (store: IEffectStore): Effect.Effect<void, never, Scope.Sc
 
 /** Binds the store's life to the scope: it is in use until then, and closed after. */
 export const own = (store: IEffectStore): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.andThen(retain(store), Effect.addFinalizer(() => Effect.suspend(() => runAll(lifetimeOf(store).atClose))))
+  Effect.andThen(
+    retain(store),
+    Effect.addFinalizer(() =>
+      Effect.suspend(() => {
+        const lifetime = lifetimeOf(store)
+        return Effect.ensuring(
+          runAll(lifetime.atClose),
+          Effect.sync(() => {
+            lifetime.closed = true
+          })
+        )
+      })
+    )
+  )
+
+/** Whether the scope of the store's maker has closed, and nobody has begun to use the store since. */
+export const isClosed = (store: IEffectStore): boolean => lifetimeOf(store).closed
 
 /** Runs `effect` whenever the last user of the store is gone. */
 export const atEndOfUse = (store: IEffectStore, effect: Effect.Effect<void>): void => {

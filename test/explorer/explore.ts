@@ -105,7 +105,7 @@ class Exploration {
 
   private goesOn(fault: number): boolean {
     const { coverage, limits } = this
-    if (coverage.schedules++ % 1_000 !== 999 || limits.progress === undefined) return true
+    if (coverage.schedules++ % 100 !== 99 || limits.progress === undefined) return true
     const due = this.due.flat().reduce((sum, nodes) => sum + nodes.length, 0)
     return limits.progress({ ...coverage, states: this.seen.size, fault, due })
   }

@@ -59,6 +59,19 @@ describe("exploration, once found", () => {
     assert.isUndefined(replay(scenario("checked", "changed"), schedule))
   })
 
+  it("a record that was retried for ever in a store that had been closed", () => {
+    const schedule = [
+      "start a",
+      "P0 claim 1",
+      "P0 closes its store",
+      "P0 freezes",
+      "time passes",
+      "P0 thaws",
+      "time passes"
+    ]
+    assert.isUndefined(replay(scenario("uncut", "two", { closes: true }), schedule))
+  })
+
   it("nothing in random schedules with a long lag and much trouble", () => {
     for (let seed = 1; seed <= 300; seed++) assert.isUndefined(wander(late, seed, 3)?.wrong, `seed ${seed}`)
   }, 60_000)
