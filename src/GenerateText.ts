@@ -39,7 +39,8 @@ import type { AiError } from "./AiError.ts"
  *   fails with the identical failure, whose type is among the call's errors. What plain functions throw or reject with
  *   means what it means in the AI SDK.
  *
- * Each run of a callback has a Scope of its own.
+ * Each run of a callback has a Scope of its own. A `timeout` of the call is noticed at the end of a decision, not during it,
+ * except by `repairToolCall`.
  *
  * A tool that fails does not make the call fail: the failure becomes a `tool-error` part that carries the identical value,
  * and with more steps (`stopWhen`) the model reads what happened and goes on. With the default `stopWhen` there is one

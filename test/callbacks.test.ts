@@ -145,14 +145,20 @@ describe("notifications", () => {
         model: scripted(says("hi")),
         prompt: "hi",
         onStart: () =>
-          Effect.onInterrupt(Effect.andThen(Deferred.succeed(begun, undefined), Effect.never), () => add("cleaned up")),
+          Effect.gen(function*() {
+            yield* Effect.addFinalizer(() => Effect.andThen(Effect.yieldNow, add("released")))
+            yield* Effect.onInterrupt(
+              Effect.andThen(Deferred.succeed(begun, undefined), Effect.never),
+              () => add("cleaned up")
+            )
+          }),
         onEnd: () => add("never")
       }).pipe(Effect.provideContext(ai), Effect.provide(layer), Effect.forkChild)
       yield* Deferred.await(begun)
       yield* Scope.close(scope, Exit.void)
-      expect(yield* lines).toEqual(["cleaned up"])
+      expect(yield* lines).toEqual(["cleaned up", "released"])
       expect((yield* Fiber.join(call)).text).toBe("hi")
-      expect(yield* lines).toEqual(["cleaned up"])
+      expect(yield* lines).toEqual(["cleaned up", "released"])
       expect(logged.map(({ level, message }) => [level, message])).toEqual([
         ["Warn", ["The callback onStart was stopped, or came after its Ai had closed"]],
         ["Warn", ["The callback onEnd was stopped, or came after its Ai had closed"]]
@@ -252,6 +258,11 @@ describe("decisions", () => {
       yield* call(adds, { stopWhen: isStepCount(1), experimental_refineToolInput: { add: () => Effect.fail(refused) } })
       yield* call(calls(["add", {}]), { stopWhen: isStepCount(1), repairToolCall: () => Effect.fail(refused) })
       yield* call(calls(["add", {}]), { experimental_repairToolCall: () => Effect.fail(refused) })
+      const cutOff = { ...adds, finishReason: { unified: "length" as const, raw: undefined } }
+      yield* call(cutOff, {
+        stopWhen: isStepCount(1),
+        experimental_refineToolInput: { add: () => Effect.fail(refused) }
+      })
     }).pipe(Effect.provide(base)))
 
   it.effect("whose Effect fails call no model any more", () =>
@@ -312,7 +323,7 @@ describe("decisions", () => {
       expect(yield* lines).toEqual(["cleaned up"])
     }).pipe(Effect.provide(base)))
 
-  it.effect("keep to a timeout of the call where the AI SDK shows it to them", () =>
+  it.effect("that repair a tool call are interrupted by a timeout of the call", () =>
     Effect.gen(function*() {
       const error = yield* Effect.flip(generateText({
         model: scripted(calls(["add", {}])),

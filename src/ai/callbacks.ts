@@ -79,8 +79,7 @@ const decision: Bind = (name, callback, call) => {
   const decide = decider(name, runCall(call.context), call)
   return (...args) => {
     const answer = callback(...args)
-    if (mayHoldEffect(answer)) return decide(answer, ownSignal(args))
-    return wantsPromise.has(name) ? Promise.resolve(answer) : answer
+    return mayHoldEffect(answer) ? decide(answer) : answer
   }
 }
 
@@ -94,27 +93,15 @@ export const decider = (name: string, run: ReturnType<typeof runCall<never>>, ca
       hookAnswer(name, () => answer),
       (cause) => Effect.sync(() => fails(cause) ? call?.fail(cause) : undefined)
     )
-  return (answer: unknown, own?: AbortSignal): Promise<unknown> => {
+  const signal = call?.signal
+  return (answer: unknown): Promise<unknown> => {
     // nobody would run an Effect inside of a Promise: that is a mistake, and no answer
     if (!Effect.isEffect(answer)) return run(answered(answer, Cause.hasDies))
-    const signal = own ?? call?.signal
     const isStopped = (cause: Cause.Cause<unknown>) => signal?.aborted === true && Cause.hasInterruptsOnly(cause)
     const start = () => run(answered(answer, (cause) => !isStopped(cause)), signal)
     return call === undefined ? start() : call.track(start)
   }
 }
-
-/** A timeout of the AI SDK's is seen in no other signal than the one that it gives along. */
-const ownSignal = ([options]: ReadonlyArray<unknown>): AbortSignal | undefined =>
-  Predicate.hasProperty(options, "abortSignal") && options.abortSignal instanceof AbortSignal
-    ? options.abortSignal
-    : undefined
-
-const wantsPromise: ReadonlySet<string> = new Set<DecisionName>([
-  "repairToolCall",
-  "experimental_repairToolCall",
-  "experimental_download"
-])
 
 const notifications: Record<NotificationName, Bind> = {
   onStart: notification,
