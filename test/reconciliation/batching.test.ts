@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { applyOnce, EffectStore, EffectStoreError, type IEffectStore } from "chamvi-effect"
 import { Context, Deferred, Effect, Exit, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
 
 /** A memory store that says it is worth batching, and notes the size of each request. */
 const batched = Effect.gen(function*() {
@@ -43,6 +44,63 @@ describe("A store that is worth batching", () => {
       const call = applyOnce({ key: "k", execute: Effect.succeed })
       yield* Effect.andThen(call, call).pipe(Effect.provideService(EffectStore, store))
       assert.deepStrictEqual(requests, ["claim 1", "complete 1", "claim 1"])
+    }).pipe(Effect.scoped))
+
+  it.effect("gets at most 500 calls in one request, and no request without one", () =>
+    Effect.gen(function*() {
+      for (const [count, sizes] of [[500, [500]], [501, [500, 1]], [1000, [500, 500]]] as const) {
+        const { requests, store } = yield* batched
+        yield* Effect.forEach(keys(count), (key) => applyOnce({ key, execute: Effect.succeed }), {
+          concurrency: "unbounded"
+        }).pipe(Effect.provideService(EffectStore, store))
+        assert.deepStrictEqual(
+          requests,
+          ["claim", "complete"].flatMap((name) => sizes.map((size) => `${name} ${size}`))
+        )
+      }
+    }).pipe(Effect.scoped))
+
+  it.effect("gets releases, and the renewal before an execute that comes late", () =>
+    Effect.gen(function*() {
+      const { requests, store } = yield* batched
+      const failing = applyOnce({ key: "k", execute: () => Effect.fail("no") })
+      assert.strictEqual(yield* Effect.flip(failing).pipe(Effect.provideService(EffectStore, store)), "no")
+      assert.deepStrictEqual(requests, ["claim 1", "release 1"])
+      const slow = {
+        ...store,
+        claim: (items: Parameters<IEffectStore["claim"]>[0]) =>
+          Effect.delay(Effect.suspend(() => store.claim(items)), 2001)
+      }
+      const late = yield* Effect.forkChild(
+        applyOnce({ key: "l", lease: 3000, execute: Effect.succeed }).pipe(Effect.provideService(EffectStore, slow)),
+        { startImmediately: true }
+      )
+      yield* TestClock.adjust(2001)
+      assert.strictEqual(yield* Fiber.join(late), "l")
+    }).pipe(Effect.scoped))
+
+  it.effect("fails the one call of a request that it refuses, without asking again", () =>
+    Effect.gen(function*() {
+      const { requests, store } = yield* batched
+      const refusals = [
+        () => Effect.fail(new EffectStoreError({ operation: "claim", key: "k", problem: "too long" })),
+        () => Effect.die("broken")
+      ]
+      for (const refuse of refusals) {
+        requests.length = 0
+        const refusing: IEffectStore = {
+          ...store,
+          claim: (items) => {
+            requests.push(`refused ${items.length}`)
+            return refuse()
+          }
+        }
+        const exit = yield* Effect.flip(applyOnce({ key: "k", execute: Effect.succeed })).pipe(
+          Effect.provideService(EffectStore, refusing)
+        )
+        assert.strictEqual(exit._tag, "EffectStoreError")
+        assert.deepStrictEqual(requests, ["refused 1"])
+      }
     }).pipe(Effect.scoped))
 
   it.effect("keeps no call waiting for another one's execute", () =>

@@ -2,14 +2,22 @@
  * The end of a store, and hooks that are stopped: what the library itself cuts off must never pass for "nothing happened".
  */
 import { assert, describe, it } from "@effect/vitest"
-import { applyOnce, EffectEvent, EffectStore, type IEffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
+import {
+  applyOnce,
+  EffectEvent,
+  EffectStore,
+  type EffectStoreError,
+  type IEffectStore,
+  ToolContext,
+  wrapToolsForRun
+} from "chamvi-effect"
 import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { call, fork, memory, turns } from "./support.ts"
+import { call, down, fork, memory, turns } from "./support.ts"
 
 const ledger = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "chamvi-closing-"))),
@@ -52,8 +60,47 @@ describe("Closing a store", () => {
       yield* Deferred.await(reached)
       yield* Scope.close(scope, Exit.void)
       assert.isTrue(cleaned)
-      assert.strictEqual(((yield* Fiber.join(caller)) as { readonly _tag: string })._tag, "EffectStoreError")
+      assert.deepInclude(yield* Fiber.join(caller), {
+        _tag: "EffectStoreError",
+        operation: "claim",
+        problem: "its layer is being closed",
+        isRetryable: false
+      })
       assert.deepStrictEqual(yield* held(store), [])
+    }))
+
+  it.effect("sends the releases that are due once more, all at once and beside the records", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const sent: Array<string> = []
+      const store = {
+        ...base,
+        complete: (): Effect.Effect<never, EffectStoreError> => down("complete"),
+        release: (): Effect.Effect<never, EffectStoreError> => down("release")
+      }
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(EffectStore.layerOf(Effect.succeed(store)), scope)
+      for (const key of ["a", "b", "c"]) {
+        yield* Effect.exit(call(store, { key, recordTimeout: 700, execute: () => Effect.fail("no") }))
+      }
+      yield* call(store, { key: "d", recordTimeout: 700 })
+      const noting = (items: ReadonlyArray<{ readonly key: string }>) =>
+        Effect.andThen(Effect.sync(() => sent.push(...items.map(({ key }) => key))), Effect.never)
+      Object.assign(store, {
+        complete: noting,
+        // one of a plain store throws
+        release: (items: ReadonlyArray<{ readonly key: string }>) => {
+          if (items[0]!.key === "a") throw new Error("broken")
+          return noting(items)
+        }
+      })
+      const closing = yield* fork(Scope.close(scope, Exit.void))
+      yield* turns
+      assert.sameMembers(sent, ["b", "c", "d"])
+      yield* TestClock.adjust(700)
+      yield* Fiber.join(closing)
+      yield* TestClock.adjust("1 minute")
+      assert.strictEqual(sent.length, 3)
     }))
 
   it.effect("gives records their last try also while tools that were wrapped with it are still in scope", () =>

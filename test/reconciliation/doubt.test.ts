@@ -212,6 +212,10 @@ describe("reconciliation", () => {
       yield* failsWith(call(store, { alreadyApplied: () => undefined, execute: () => Effect.fail(no) }), "No")
       assert.strictEqual(yield* stateOf(store), "released tried")
       yield* cutOff(store)
+      const saysNo = { whenInDoubt: "fail", alreadyApplied: () => EffectResolution.notApplied } as const
+      yield* failsWith(call(store, { ...saysNo, execute: () => Effect.fail(no) }), "No")
+      assert.strictEqual(yield* stateOf(store), "released tried")
+      yield* cutOff(store)
       yield* store.resolve("k", EffectResolution.notApplied)
       assert.strictEqual(yield* stateOf(store), "released none")
       yield* cutOff(store)
@@ -268,7 +272,9 @@ describe("reconciliation", () => {
       yield* TestClock.adjust("30 seconds")
       assert.isFalse(ended(fiber))
       answer = "found"
-      yield* TestClock.adjust("30 seconds")
+      // asked again after 25.6 s, at 51.1 s
+      yield* TestClock.adjust("25 seconds")
+      assert.isTrue(ended(fiber))
       assert.strictEqual(yield* Fiber.join(fiber), "found")
       assert.strictEqual(hook.runs, 0)
     }))

@@ -10,6 +10,7 @@ import {
   call,
   counting,
   ended,
+  failsWith,
   fork,
   gated,
   isInterrupted,
@@ -293,6 +294,20 @@ describe("reconciliation", () => {
       const second = yield* fork(call(store, { input: 2, onInputChange: "fail" }))
       yield* latch.open
       assert.strictEqual(yield* Fiber.join(second), "done")
+    }))
+
+  it.effect("another tool does not wait for the end of an application that is being interrupted", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const cleaned = Latch.makeUnsafe()
+      const execute = () => Effect.onInterrupt(Effect.never, () => cleaned.await)
+      const leaves = yield* Effect.flatMap(fork(call(store, { execute })), (fiber) => fork(Fiber.interrupt(fiber)))
+      const other = yield* fork(call(store, { tool: "u" }))
+      assert.isTrue(ended(other))
+      yield* failsWith(Fiber.join(other), "EffectKeyConflictError")
+      yield* cleaned.open
+      yield* Fiber.join(leaves)
+      yield* assertIdle(store)
     }))
 
   it.effect("an uninterruptible caller gets its result although it is interrupted", () =>

@@ -63,7 +63,12 @@ describe("reconciliation", () => {
         const first = call(store, { execute: hook.execute }).pipe(withEvents(events), withLogs(lines))
         assert.strictEqual(yield* first, "x", name)
         assert.deepStrictEqual(events.map(told), ["executed recordFailed"], name)
-        assert.isTrue(lines.some((line) => line.startsWith("Warn: ") && line.includes(`"k"`)), name)
+        assert.include(
+          lines[0],
+          `Warn: The effect of key "k" (tool "t") was applied, but its record could not be written yet. `
+            + `It is retried in the background; until then only this process knows of it.`,
+          name
+        )
         store.up = true
         yield* TestClock.adjust("10 seconds")
         yield* assertIdle(store)
@@ -111,7 +116,11 @@ describe("reconciliation", () => {
         const check = counting("found")
         assert.strictEqual(yield* call(store, { input: 1, alreadyApplied: check.execute, execute: hook.execute }), "x")
         assert.strictEqual(check.runs, 0)
+        const before = store.asked
         assert.strictEqual(yield* call(store, { input: 2, execute: hook.execute }), "x")
+        yield* turns
+        // there is a writer already
+        assert.strictEqual(store.asked, before)
         yield* failsWith(call(store, { input: 2, onInputChange: "fail" }), "EffectInputChangedError")
         yield* failsWith(call(store, { tool: "u" }), "EffectKeyConflictError")
         store.up = true
@@ -148,12 +157,18 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const base = yield* memory
       const store = recordingLater(base)
-      yield* call(store, { execute: () => "mine" })
+      const lines: Array<string> = []
+      yield* withLogs(lines)(Effect.all([call(store, { execute: () => "mine" }), call(store, { key: "l" })]))
+      assert.strictEqual(lines.length, 2)
       yield* base.remove("k")
       yield* call(base, { execute: () => "other" })
       assert.strictEqual(yield* call(store), "mine")
       store.up = true
       yield* TestClock.adjust("10 seconds")
+      assert.deepStrictEqual(lines.slice(2), [
+        `Warn: The claim of effect key "k" was taken over while its effect was applied; it may have been applied once more. `
+        + `Raise the lease if tool "t" is slow.`
+      ])
       yield* assertIdle(store)
       assert.strictEqual(yield* call(store), "other")
     }))
@@ -196,6 +211,7 @@ describe("reconciliation", () => {
       yield* Layer.buildWithScope(EffectStore.layerOf(Effect.succeed(store)), scope)
       const hook = counting("x")
       yield* call(store, { recordTimeout: 700, execute: hook.execute })
+      yield* call(store, { key: "l", recordTimeout: 700 })
       store.complete = () => Effect.never
       const lines: Array<string> = []
       const closing = yield* fork(withLogs(lines)(Scope.close(scope, Exit.void)))
@@ -203,7 +219,12 @@ describe("reconciliation", () => {
       assert.isFalse(ended(closing))
       yield* TestClock.adjust(1)
       yield* Fiber.join(closing)
-      assert.isTrue(lines.some((line) => line.startsWith("Error: ") && line.includes(`"k"`)))
+      assert.include(
+        lines[0],
+        `Error: The record of effect key "k" was never written. Its claim is left to expire: the next call in another `
+          + `process asks alreadyApplied, or finds the key in doubt.`
+      )
+      assert.strictEqual(lines.length, 2)
       let asked = 0
       store.complete = (items) => {
         asked++
@@ -217,6 +238,8 @@ describe("reconciliation", () => {
       assert.strictEqual(asked, 1)
       assert.strictEqual((yield* base.get("k"))?.status, "recorded")
       assert.strictEqual(hook.runs, 1)
+      yield* call(store, { key: "l" })
+      yield* turns
       yield* assertIdle(store)
     }))
 

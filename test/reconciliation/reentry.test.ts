@@ -94,6 +94,51 @@ describe("reconciliation", () => {
       yield* failsWith(Fiber.join(a), "EffectReentrantError")
     }))
 
+  it.effect("a circle is found behind a key that leads nowhere", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const start = Latch.makeUnsafe()
+      const c = gated()
+      const b = yield* fork(
+        call(store, { key: "b", execute: () => Effect.andThen(start.await, call(store, { key: "a" })) })
+      )
+      const execute = () =>
+        Effect.all([call(store, { key: "c", execute: c.execute }), call(store, { key: "b" })], { concurrency: 2 })
+      const a = yield* fork(call(store, { key: "a", execute }))
+      yield* c.entered
+      yield* start.open
+      yield* turns
+      assert.isTrue(ended(b))
+      const error = yield* failsWith(Fiber.join(b), "EffectReentrantError")
+      assert.deepStrictEqual(error["circle"], ["b", "a", "b"])
+      yield* failsWith(Fiber.join(a), "EffectReentrantError")
+    }))
+
+  it.effect("a wait that was given up closes no circle", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const start = Latch.makeUnsafe()
+      const impatient = Latch.makeUnsafe()
+      const finish = Latch.makeUnsafe()
+      const b = yield* fork(
+        call(store, { key: "b", execute: () => Effect.andThen(start.await, call(store, { key: "a" })) })
+      )
+      const execute = () =>
+        Effect.raceFirst(call(store, { key: "b" }), impatient.await).pipe(
+          Effect.andThen(finish.await),
+          Effect.as("a")
+        )
+      const a = yield* fork(call(store, { key: "a", execute }))
+      yield* turns
+      yield* impatient.open
+      yield* turns
+      yield* start.open
+      yield* turns
+      assert.isFalse(ended(b))
+      yield* finish.open
+      assert.deepStrictEqual(yield* Effect.forEach([a, b], Fiber.join), ["a", "a"])
+    }))
+
   it.effect("a circle over an application that is being interrupted fails instead of waiting", () =>
     Effect.gen(function*() {
       const store = yield* memory
