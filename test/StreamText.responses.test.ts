@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as ai from "ai"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Stream } from "effect"
-import { HttpClient, HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
+import { HttpClient, HttpEffect, HttpRouter, HttpServer, HttpServerResponse } from "effect/http"
 import { localServer } from "../examples/support/localServer.ts"
 import { Ai } from "../src/Ai.ts"
 import { streamText } from "../src/StreamText.ts"
@@ -237,6 +237,31 @@ describe("a text response", () => {
       const broken = yield* Effect.promise(() => response.text().then(() => undefined, (error: unknown) => error))
       assert.strictEqual(broken, yield* Effect.flip(result.text))
     }).pipe(Effect.provide(quiet)))
+})
+
+describe("as a web handler", () => {
+  it.live("keeps the request's scope open until the body is sent, and ends the call where it is cancelled", () =>
+    Effect.gen(function*() {
+      const { cancelled, stream } = provided(begins("a", "b"), "wait")
+      const endless = streaming(stream)
+      const models = [streaming(says("a")), endless]
+      const handler = Effect.gen(function*() {
+        const result = yield* streamText({ model: models.shift()!, prompt: "go" })
+        return HttpServerResponse.fromWeb(yield* result.toUIMessageStreamResponse())
+      })
+      const web = HttpEffect.toWebHandlerLayer(handler, Ai.layer)
+      yield* Effect.addFinalizer(() => Effect.promise(web.dispose))
+      const ask = Effect.promise(() => web.handler(new Request("http://localhost/", { method: "POST" })))
+      assert.match(yield* bodyOf(yield* ask), /"delta":"a".*\[DONE\]/s)
+      const reader = (yield* ask).body!.getReader()
+      yield* Effect.promise(() => reader.read())
+      yield* settled
+      assert.isFalse(endless.doStreamCalls[0]?.abortSignal?.aborted)
+      yield* Effect.promise(() => reader.cancel())
+      yield* settled
+      assert.isTrue(endless.doStreamCalls[0]?.abortSignal?.aborted)
+      assert.isTrue(cancelled())
+    }))
 })
 
 describe("over HTTP", () => {
