@@ -3,9 +3,11 @@
  */
 import { Effect } from "effect"
 import { benchKey } from "./key.ts"
+import { benchPostgres } from "./postgres.ts"
 import { benchStores } from "./stores.ts"
 import { benchTools } from "./tools.ts"
 
 await benchKey()
 await Effect.runPromise(Effect.scoped(benchTools(150)))
 await Effect.runPromise(Effect.scoped(benchStores(150)))
+await Effect.runPromise(Effect.scoped(benchPostgres(150)))
