@@ -3,7 +3,7 @@ import { Context, type Effect, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import { z } from "zod"
 import { generateText } from "../src/GenerateText.ts"
-import * as Output from "../src/Output.ts"
+import { Output } from "../src/index.ts"
 
 type Success<T> = T extends Effect.Effect<infer A, unknown, unknown> ? A : never
 type Element<T> = T extends OutputInterface<infer _O, infer _P, infer E> ? E : never

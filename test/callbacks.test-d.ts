@@ -1,9 +1,7 @@
 // mistakes are made here on purpose: @effect-diagnostics missingEffectError:off
-import { hasToolCall, isStepCount, type OutputInterface, type streamText } from "ai"
+import { hasToolCall, isStepCount } from "ai"
 import { Context, Data, Effect, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
-import type { DecisionName, NotificationName } from "../src/ai/callbackTypes.ts"
-import type { GenerateTextSdkOptions } from "../src/ai/callTypes.ts"
 import type { Ai } from "../src/Ai.ts"
 import type { AiError } from "../src/AiError.ts"
 import { defineEffectTool } from "../src/EffectTool.ts"
@@ -33,22 +31,7 @@ const log = (line: string) => Effect.flatMap(Log, (service) => service.add(line)
 const left = Effect.flatMap(Budget, (budget) => budget.left)
 const allows = (city: string) => Effect.flatMap(Rules, (rules) => rules.allows(city))
 
-type Tools = { weather: typeof weather }
-type GenerateOptions = GenerateTextSdkOptions<Tools, { tenant: number }, OutputInterface>
-type StreamOptions = Parameters<typeof streamText<Tools, { tenant: number }, OutputInterface>>[0]
-type Functions<Sdk> = {
-  [K in keyof Sdk]-?: [Extract<Sdk[K], (...args: never) => unknown>] extends [never] ? never : K
-}[keyof Sdk]
-
 describe("callback options", () => {
-  it("are all known, as one kind or the other", () => {
-    expectTypeOf<Exclude<Functions<GenerateOptions>, NotificationName | DecisionName>>().toEqualTypeOf<never>()
-    // a transformation of the AI SDK is made at once
-    expectTypeOf<Exclude<Functions<StreamOptions>, NotificationName | DecisionName>>()
-      .toEqualTypeOf<"experimental_transform">()
-    expectTypeOf<Exclude<NotificationName | DecisionName, keyof StreamOptions>>().toEqualTypeOf<never>()
-  })
-
   it("know what they are called with", () => {
     void generateText({
       model,

@@ -147,7 +147,7 @@ describe("notifications", () => {
         onStart: () =>
           Effect.gen(function*() {
             yield* Effect.addFinalizer(() => Effect.andThen(Effect.yieldNow, add("released")))
-            yield* Effect.onInterrupt(
+            return yield* Effect.onInterrupt(
               Effect.andThen(Deferred.succeed(begun, undefined), Effect.never),
               () => add("cleaned up")
             )
