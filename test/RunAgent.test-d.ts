@@ -5,6 +5,7 @@ import {
   defineEffectTool,
   type EffectStore,
   runAgent,
+  type RunAgentOptions,
   tool,
   type ToolContext
 } from "chamvi-effect"
@@ -71,15 +72,16 @@ describe("runAgent", () => {
       callOptionsSchema: z.object({ user: z.string() }),
       prepareCall: ({ options: _, ...rest }) => rest
     })
-    runAgent(agent, { prompt: "hi", options: { user: "ada" } })
+    void runAgent(agent, { prompt: "hi", options: { user: "ada" } })
     // @ts-expect-error the agent needs its options
-    runAgent(agent, { prompt: "hi" })
+    void runAgent(agent, { prompt: "hi" })
     const plain = new ToolLoopAgent({ model })
     // @ts-expect-error a prompt or messages
-    runAgent(plain, {})
+    void runAgent(plain, {})
     // @ts-expect-error not an option
-    runAgent(plain, { prompt: "hi", promt: "hi" })
-    // @ts-expect-error a notification cannot fail
-    runAgent(plain, { prompt: "hi", onEnd: () => Effect.fail("no") })
+    void runAgent(plain, { prompt: "hi", promt: "hi" })
+    type OnEnd = NonNullable<RunAgentOptions<typeof plain>["onEnd"]>
+    expectTypeOf<() => Effect.Effect<void>>().toExtend<OnEnd>()
+    expectTypeOf<() => Effect.Effect<void, string>>().not.toExtend<OnEnd>()
   })
 })

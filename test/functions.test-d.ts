@@ -1,7 +1,7 @@
 import type { Embedding, EmbeddingModel, RerankingModel } from "ai"
 import { Context, Effect } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
-import { type Ai, type AiError, embed, embedMany, rerank } from "chamvi-effect"
+import { type Ai, type AiError, embed, embedMany, type EmbedOptions, rerank } from "chamvi-effect"
 import type { Same } from "./support/types.ts"
 
 class Audit extends Context.Service<Audit, { readonly note: (line: string) => Effect.Effect<void> }>()("app/Audit") {}
@@ -40,10 +40,11 @@ describe("functions without tools", () => {
   })
 
   it("take no callback that can fail, and no misspelt option", () => {
-    // @ts-expect-error a notification cannot fail
-    embed({ model, value: "sun", onStart: () => Effect.fail("no") })
+    type OnStart = NonNullable<EmbedOptions["onStart"]>
+    expectTypeOf<() => Effect.Effect<void>>().toExtend<OnStart>()
+    expectTypeOf<() => Effect.Effect<void, string>>().not.toExtend<OnStart>()
     // @ts-expect-error not an option
-    embed({ model, value: "sun", maxRetry: 1 })
+    void embed({ model, value: "sun", maxRetry: 1 })
   })
 
   it("keep the type of the documents", () => {

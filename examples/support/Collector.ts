@@ -33,7 +33,7 @@ export class Collector extends Context.Service<Collector, {
       "/v1/traces",
       Effect.gen(function*() {
         const body = yield* (yield* HttpServerRequest.HttpServerRequest).text
-        const { resourceSpans } = yield* Schema.decodeUnknownEffect(Schema.fromJsonString(Traces))(body)
+        const { resourceSpans } = yield* Schema.decodeEffect(Schema.fromJsonString(Traces))(body)
         bodies.push(body)
         received.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)))
         return HttpServerResponse.empty({ status: 200 })
@@ -47,7 +47,10 @@ export class Collector extends Context.Service<Collector, {
 export const treeOf = (spans: ReadonlyArray<typeof Span.Type>): ReadonlyArray<string> => {
   const inOrder = spans.toSorted((a, b) => BigInt(a.startTimeUnixNano) < BigInt(b.startTimeUnixNano) ? -1 : 1)
   const below = (parent: string | undefined, depth: number): ReadonlyArray<string> =>
-    inOrder.filter(({ parentSpanId }) => parentSpanId === parent)
-      .flatMap((span) => [`${"  ".repeat(depth)}${span.name}`, ...below(span.spanId, depth + 1)])
+    inOrder.flatMap((span) =>
+      span.parentSpanId === parent
+        ? [`${"  ".repeat(depth)}${span.name}`, ...below(span.spanId, depth + 1)]
+        : []
+    )
   return below(undefined, 0)
 }

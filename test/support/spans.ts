@@ -21,8 +21,11 @@ export const recordSpans = (): Recorded => {
     }
   })
   const below = (parent: Tracer.AnySpan | undefined, depth: number): ReadonlyArray<string> =>
-    spans.filter((span) => Option.getOrUndefined(span.parent) === parent)
-      .flatMap((span) => [`${"  ".repeat(depth)}${span.name}${endOf(span)}`, ...below(span, depth + 1)])
+    spans.flatMap((span) =>
+      Option.getOrUndefined(span.parent) === parent
+        ? [`${"  ".repeat(depth)}${span.name}${endOf(span)}`, ...below(span, depth + 1)]
+        : []
+    )
   return {
     tracer,
     spans,

@@ -49,7 +49,7 @@ export class CallSpans implements Telemetry {
   /** Ends what is still open, the call's own span last. */
   end(exit: Exit.Exit<void, Error>): void {
     this.#ended = true
-    const left = Exit.isSuccess(exit) ? failed(new Error("It did not end before its call")) : exit
+    const left = Exit.isSuccess(exit) ? failed("It did not end before its call.") : exit
     for (const span of [...this.#tools, ...this.#embeddings.values()]) this.#end(span, left)
     for (const span of [...this.#awaiting.values()].flat()) this.#end(span, Exit.void)
     this.#endModel(left)
@@ -169,7 +169,7 @@ export class CallSpans implements Telemetry {
 
   onRerankStart(event: Event<"onRerankStart">): void {
     if (this.#ended) return
-    this.#endModel(failed(new Error("The attempt was repeated")))
+    this.#endModel(failed("The attempt was repeated."))
     this.#model = this.#modelCall("rerank", event)
   }
 
