@@ -2,14 +2,14 @@
  * The crash demo: an agent process is killed between its side effect and the record of it, and is started again.
  *
  * `npm start` runs it with a scripted model; `AI_MODEL=provider/name npm start` with a real one, through the AI SDK's
- * gateway.
+ * gateway. With a `DATABASE_URL` the ledger is in Postgres, with a `REDIS_URL` in Redis, else in a file.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { EffectStore } from "chamvi-effect"
-import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
-import { Cause, Clock, Console, Effect, Exit, FileSystem, Layer, Path, Stream } from "effect"
+import { Cause, Clock, ConfigProvider, Console, Effect, Exit, FileSystem, Layer, Path, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { isShared, layerLedger } from "./Ledger.ts"
 import { Tracker } from "./Tracker.ts"
 
 const startedAt = await Effect.runPromise(Clock.currentTimeMillis)
@@ -24,6 +24,7 @@ interface Job {
   readonly issue: number
   readonly plain: boolean
   readonly ledger: string
+  readonly runId: string
 }
 
 const worker = Effect.fnUntraced(function*(name: string, job: Job, words: string) {
@@ -37,7 +38,7 @@ const worker = Effect.fnUntraced(function*(name: string, job: Job, words: string
       env: {
         TRACKER_URL: tracker.url,
         LEDGER: job.ledger,
-        RUN_ID: "run-1",
+        RUN_ID: job.runId,
         ISSUE: String(job.issue),
         PLAIN: String(job.plain),
         WORDS: words
@@ -77,20 +78,25 @@ const restarted = Effect.fnUntraced(function*(job: Job) {
 }, Effect.scoped)
 
 /** What the ledger knows of the effects; a plain tool leaves no trace in it. */
-const readLedger = Effect.gen(function*() {
+const readLedger = Effect.fnUntraced(function*({ runId }: Job) {
   const store = yield* EffectStore
   yield* Stream.runForEach(
-    store.list(),
+    store.list({ runId }),
     ({ attempt, key, outcome, status }) =>
       say("ledger", `${key}: ${status}${outcome === undefined ? "" : `, ${outcome}`} (attempt ${attempt})`)
   )
 })
 
+const withLedger = (LEDGER: string) =>
+  Effect.map(ConfigProvider.ConfigProvider, ConfigProvider.orElse(ConfigProvider.fromUnknown({ LEDGER })))
+
 const run = Effect.fnUntraced(function*(title: string, job: Job) {
   const tracker = yield* Tracker
   const before = 34
   tracker.seed(job.issue, Array.from({ length: before }, (_, i) => `Me too (${i + 1}).`))
-  const lookIntoLedger = Effect.provide(readLedger, SqliteEffectStore.layer({ filename: job.ledger }))
+  const lookIntoLedger = Effect.provide(readLedger(job), Layer.fresh(layerLedger)).pipe(
+    Effect.provideService(ConfigProvider.ConfigProvider, yield* withLedger(job.ledger))
+  )
   yield* Console.log(`\n${title}`)
   yield* killed(job)
   yield* lookIntoLedger
@@ -104,8 +110,9 @@ const program = Effect.gen(function*() {
   const path = yield* Path.Path
   const folder = yield* fs.makeTempDirectoryScoped({ prefix: "chamvi-demo-" })
   const ledger = path.join(folder, "ledger.sqlite")
-  const control = yield* run("A plain tool", { issue: 8, plain: true, ledger })
-  const guarded = yield* run("An effect tool", { issue: 7, plain: false, ledger })
+  const runId = (yield* isShared) ? `run-${startedAt}` : "run-1"
+  const control = yield* run("A plain tool", { issue: 8, plain: true, ledger, runId })
+  const guarded = yield* run("An effect tool", { issue: 7, plain: false, ledger, runId })
   yield* Console.log("")
   yield* Console.log(`plain tool:  ${control} comments of the agent on the tracker`)
   yield* Console.log(`effect tool: ${guarded} comment${guarded === 1 ? "" : "s"} of the agent on the tracker`)

@@ -14,10 +14,10 @@ import {
   tool,
   ToolContext
 } from "chamvi-effect"
-import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
 import { Config, Console, Effect, Layer, Option, Schema, Stream } from "effect"
 import { calls, says, scriptedModel } from "../support/scriptedModel.ts"
 import { Comment } from "./Comment.ts"
+import { layerLease, layerLedger } from "./Ledger.ts"
 import { TrackerClient } from "./TrackerClient.ts"
 
 const inputSchema = Schema.Struct({ issue: Schema.Int, body: Schema.String })
@@ -79,12 +79,12 @@ const program = Effect.gen(function*() {
 
 const layers = Layer.unwrap(Effect.gen(function*() {
   const runId = yield* Config.String("RUN_ID")
-  const filename = yield* Config.String("LEDGER")
   return Layer.mergeAll(
     Ai.layer,
     TrackerClient.layer,
     ToolContext.layer({ runId }),
-    SqliteEffectStore.layer({ filename }),
+    layerLedger,
+    layerLease,
     EffectEvent.layer((event) => Console.log(`event: ${event.outcome}${event.takenOver ? ", claim taken over" : ""}`))
   )
 }))
