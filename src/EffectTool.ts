@@ -8,7 +8,7 @@ import { type Context, type Duration, Effect, Predicate, type Scope } from "effe
 import type { AnySchema, Decoded, DecodingServices, EncodingServices, Held } from "./ai/AnySchema.ts"
 import { capture } from "./ai/callContext.ts"
 import { type EffectToolDefinition, hideDefinition, refuseUnwrapped } from "./ai/effectToolDefinition.ts"
-import { type AnyToolOptions, sdkFields, toolCodecs } from "./ai/sdkTool.ts"
+import { type AnyToolOptions, sdkTool, toolCodecs } from "./ai/sdkTool.ts"
 import type {
   CallOptions,
   CommonOptions,
@@ -289,7 +289,7 @@ const makeEffectTool = (options: RawOptions, context: Context.Context<never>): o
   const captured = capture(context, ToolContext)
   const codecs = toolCodecs(options, captured)
   checkReserved(codecs.context.sdkSchema)
-  return hideDefinition({ ...sdkFields(options, captured, codecs, ours), execute: refuseUnwrapped(streaming) }, {
+  return hideDefinition(sdkTool(options, captured, codecs, ours, refuseUnwrapped(streaming)), {
     execute: options.execute as EffectToolDefinition["execute"],
     streaming,
     effectKey: options.effectKey,

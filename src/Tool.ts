@@ -7,7 +7,7 @@ import { type Context, Effect } from "effect"
 import type { AnySchema, Decoded, Held } from "./ai/AnySchema.ts"
 import { capture, rebindable } from "./ai/callContext.ts"
 import { executor } from "./ai/execute.ts"
-import { type AnyToolOptions, sdkFields, toolCodecs } from "./ai/sdkTool.ts"
+import { type AnyToolOptions, sdkTool, toolCodecs } from "./ai/sdkTool.ts"
 import { streamingExecutor } from "./ai/streamTool.ts"
 import type {
   CallOptions,
@@ -170,8 +170,8 @@ const ours: ReadonlySet<string> = new Set(["streaming"])
 const makeTool = (options: AnyToolOptions, context: Context.Context<never>): object => {
   const captured = capture(context)
   const codecs = toolCodecs(options, captured)
-  const fields = sdkFields(options, captured, codecs, ours)
-  return options["streaming"] === true
-    ? { ...fields, execute: rebindable((caller) => streamingExecutor(options, captured, codecs, caller)) }
-    : { ...fields, execute: rebindable((caller) => executor(options, captured, codecs, caller)) }
+  const execute = options["streaming"] === true
+    ? rebindable((caller) => streamingExecutor(options, captured, codecs, caller))
+    : rebindable((caller) => executor(options, captured, codecs, caller))
+  return sdkTool(options, captured, codecs, ours, execute)
 }

@@ -1,10 +1,11 @@
 /**
- * The AI SDK's tool object of `tool` and `defineEffectTool`, except for `execute`: schemas in their JSON form, options
- * passed on, callbacks run as Effects.
+ * The AI SDK's tool object of `tool` and `defineEffectTool`: schemas in their JSON form, options passed on, callbacks run
+ * as Effects.
  */
 import type { ToolExecutionOptions, ToolResultOutput } from "@ai-sdk/provider-utils"
 import { Effect } from "effect"
 import { hookAnswer } from "../internal/promiseBridge.ts"
+import { copyHidden } from "../internal/toolCopy.ts"
 import { decider, heard, mayHoldEffect } from "./callbacks.ts"
 import { type Caller, type Captured, rebindable } from "./callContext.ts"
 import { contextCodec, type InputCodec, inputCodec, type OutputCodec, outputCodec } from "./codecs.ts"
@@ -42,13 +43,14 @@ export const toolCodecs = (options: AnyToolOptions, captured: Captured): ToolCod
 
 const callbacks = ["onInputStart", "onInputDelta", "onInputAvailable"] as const
 
-/** The tool's fields, without `execute`. Names in `ours` are not options of the AI SDK and stay out of it. */
-export const sdkFields = (
+/** The tool, with `execute`. Names in `ours` are not options of the AI SDK and stay out of it. */
+export const sdkTool = <F>(
   options: AnyToolOptions,
   captured: Captured,
   codecs: ToolCodecs,
-  ours: ReadonlySet<string>
-): Record<string, unknown> => {
+  ours: ReadonlySet<string>,
+  execute: F
+): { readonly execute: F } => {
   const fields: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined && !ours.has(name)) fields[name] = value
@@ -64,7 +66,8 @@ export const sdkFields = (
     fields["toModelOutput"] = modelOutput(options.toModelOutput, captured, codecs)
   }
   if (typeof options.needsApproval === "function") fields["needsApproval"] = approval(options.needsApproval, captured)
-  return fields
+  // the AI SDK marks a tool that others are called through in a hidden property
+  return copyHidden(options, { ...fields, execute })
 }
 
 /** Runs a callback for whom nobody suffers: in the fibers of the caller's `Ai`, or in its own where there is none. */

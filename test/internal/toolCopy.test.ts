@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { copyTool, hideOnTool, mapTools } from "../../src/internal/toolCopy.ts"
+import { copyHidden, copyTool, hideOnTool, mapTools } from "../../src/internal/toolCopy.ts"
 
 const mark = Symbol("mark")
 
@@ -46,5 +46,24 @@ describe("copies of tools", () => {
     const mapped = mapTools(tools, (tool, name) => [tool.name, name])
     assert.deepStrictEqual(Object.keys(mapped).sort(), [...names].sort())
     for (const name of names) assert.deepStrictEqual(Object.getOwnPropertyDescriptor(mapped, name)?.value, [name, name])
+  })
+
+  it("keep the prototype of a set", () => {
+    const mapped = mapTools(Object.assign(Object.create(null) as object, { ["__proto__"]: 1, a: 2 }), (tool) => tool)
+    assert.isNull(Object.getPrototypeOf(mapped))
+    assert.strictEqual(mapped["a"], 2)
+  })
+
+  it("take hidden properties and symbols over, but nothing that this library hid, and nothing that is there", () => {
+    const symbol = Symbol.for("vercel.ai.toolSearch")
+    const from = Object.defineProperties({ shown: 1 }, {
+      hidden: { value: "hidden" },
+      taken: { value: "from" },
+      [symbol]: { value: true, enumerable: true },
+      [Symbol.for("chamvi-effect/EffectToolDefinition")]: { value: "ours" }
+    })
+    const to = copyHidden(from, { taken: "to" }) as Record<PropertyKey, unknown>
+    assert.deepStrictEqual(Reflect.ownKeys(to), ["taken", "hidden", symbol])
+    assert.deepStrictEqual([to["taken"], to["hidden"], to[symbol]], ["to", "hidden", true])
   })
 })
