@@ -25,7 +25,10 @@ import { metrics } from "./ai/telemetry/metrics.ts"
  * **Gotchas**
  *
  * A tool that fails is no failure of its call, so only the span of the execution has the failure: its tag or name, and its
- * message as the tool's author wrote it.
+ * message as the tool's author wrote it. The execution of an effect tool has the effect key, too. Keep secrets out of both.
+ *
+ * Spans inside of a provider's own code need `withCallSpan`, or a tracer that is OpenTelemetry's. The AI SDK tells of single
+ * requests for language models, embeddings and reranking only.
  *
  * **Example** (Counting tokens)
  *

@@ -159,6 +159,43 @@ type StreamedBy<A extends SdkAgent> = Awaited<ReturnType<A["stream"]>> extends
  * Tools, callbacks and defaults are as in `runAgent`, and readers, interruption and the end of the call as in `streamText`: the
  * call ends when its last reader leaves, or when the scope closes.
  *
+ * **Example** (The text as it is written)
+ *
+ * ```ts
+ * import { Ai, streamAgent } from "chamvi-effect"
+ * import { simulateReadableStream, ToolLoopAgent } from "ai"
+ * import { MockLanguageModelV4 } from "ai/test"
+ * import { Effect, Stream } from "effect"
+ *
+ * const model = new MockLanguageModelV4({
+ *   doStream: async () => ({
+ *     stream: simulateReadableStream({
+ *       chunks: [
+ *         { type: "text-start", id: "1" },
+ *         { type: "text-delta", id: "1", delta: "Hello, " },
+ *         { type: "text-delta", id: "1", delta: "Ada." },
+ *         { type: "text-end", id: "1" },
+ *         {
+ *           type: "finish",
+ *           finishReason: { unified: "stop", raw: undefined },
+ *           usage: {
+ *             inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+ *             outputTokens: { total: 1, text: 1, reasoning: undefined }
+ *           }
+ *         }
+ *       ]
+ *     })
+ *   })
+ * })
+ *
+ * const program = Effect.gen(function*() {
+ *   const result = yield* streamAgent(new ToolLoopAgent({ model }), { prompt: "Greet Ada." })
+ *   return yield* Stream.runCollect(result.textStream)
+ * })
+ *
+ * await Effect.runPromise(Effect.provide(Effect.scoped(program), Ai.layer)) // => ["Hello, ", "Ada."]
+ * ```
+ *
  * @category running
  * @since 0.1.0
  */
