@@ -16,11 +16,28 @@ export interface StepOptions {
   readonly messages: ReadonlyArray<{ readonly role: string; readonly content: unknown }>
 }
 
-const holds = (content: unknown, type: string, toolCallId: string): boolean =>
+type Message = StepOptions["messages"][number]
+
+const parts = ({ content }: Message, type: string, toolCallId?: string): ReadonlyArray<object> =>
   Array.isArray(content)
-  && content.some((part: unknown) =>
-    Predicate.isObject(part) && Reflect.get(part, "type") === type && Reflect.get(part, "toolCallId") === toolCallId
+    ? content.filter((part: unknown) =>
+      Predicate.isObject(part) && Reflect.get(part, "type") === type
+      && (toolCallId === undefined || Reflect.get(part, "toolCallId") === toolCallId)
+    )
+    : []
+
+const approvalIds = (parts: ReadonlyArray<object>): ReadonlyArray<unknown> =>
+  parts.map((part) => Reflect.get(part, "approvalId"))
+
+/** Whether the messages end with an answer to a request to approve this call, and it is not done yet. */
+const answersApproval = (messages: ReadonlyArray<Message>, toolCallId: string): boolean => {
+  const last = messages.at(-1)
+  if (last?.role !== "tool" || parts(last, "tool-result", toolCallId).length > 0) return false
+  const answered = approvalIds(parts(last, "tool-approval-response"))
+  return messages.some((message) =>
+    approvalIds(parts(message, "tool-approval-request", toolCallId)).some((id) => answered.includes(id))
   )
+}
 
 /**
  * The step of a call, from 0: how many assistant messages came before the one that made the call.
@@ -28,8 +45,10 @@ const holds = (content: unknown, type: string, toolCallId: string): boolean =>
  * **Details**
  *
  * The AI SDK passes the messages before the call, without the assistant message that holds it. When a call is resumed
- * after an approval it passes that message too: the last assistant message is not counted if it holds this call and no
- * result for it follows. So a call has the same step before and after its approval.
+ * after an approval it passes that message too, and all that came later: then the messages from that one on are not counted,
+ * so a call has the same step before and after its approval, and when the approval is sent once more. A call is resumed
+ * where the messages end with an answer to its approval request, or where the last assistant message holds it and no result
+ * for it follows.
  *
  * **Gotchas**
  *
@@ -52,9 +71,13 @@ const holds = (content: unknown, type: string, toolCallId: string): boolean =>
  * @since 0.1.0
  */
 export const stepOf = ({ messages, toolCallId }: StepOptions): number => {
-  const last = messages.findLastIndex(({ role }) => role === "assistant")
-  const steps = messages.filter(({ role }) => role === "assistant").length
-  const pending = last !== -1 && holds(messages[last]!.content, "tool-call", toolCallId)
-    && !messages.slice(last).some(({ content }) => holds(content, "tool-result", toolCallId))
-  return pending ? steps - 1 : steps
+  const isAssistant = ({ role }: Message) => role === "assistant"
+  const holder = messages.findLastIndex((message) =>
+    isAssistant(message) && parts(message, "tool-call", toolCallId).length > 0
+  )
+  const later = messages.slice(holder)
+  const pending = holder !== -1 && !later.slice(1).some(isAssistant)
+    && !later.some((message) => parts(message, "tool-result", toolCallId).length > 0)
+  const resumed = pending || holder !== -1 && answersApproval(messages, toolCallId)
+  return (resumed ? messages.slice(0, holder) : messages).filter(isAssistant).length
 }

@@ -13,6 +13,13 @@ const answers = (toolCallId: string): ModelMessage => ({
   role: "tool",
   content: [{ type: "tool-result", toolCallId, toolName: "t", output: { type: "text", value: "ok" } }]
 })
+const requests = (toolCallId: string): ModelMessage => ({
+  role: "assistant",
+  content: [
+    { type: "tool-call", toolCallId, toolName: "t", input: {} },
+    { type: "tool-approval-request", approvalId: "1", toolCallId }
+  ]
+})
 const approves: ModelMessage = {
   role: "tool",
   content: [{ type: "tool-approval-response", approvalId: "1", approved: true }]
@@ -32,6 +39,24 @@ describe("stepOf", () => {
       approves
     ], 0],
     ["a resumed call in a later step", [user, asks("x"), answers("x"), asks("a"), approves], 1],
+    ["an approval that is sent again after the call's result", [user, requests("a"), answers("a"), approves], 0],
+    ["an approval that is sent again after further steps", [
+      user,
+      asks("x"),
+      answers("x"),
+      requests("a"),
+      approves,
+      answers("a"),
+      { role: "assistant", content: "done" },
+      approves
+    ], 1],
+    ["a step that uses an approved toolCallId again", [user, requests("a"), approves, answers("a")], 1],
+    ["the same, with the result beside the approval", [
+      user,
+      requests("a"),
+      { role: "tool", content: [...approves.content as [], ...answers("a").content as []] }
+    ], 1],
+    ["an approval of another call, sent again", [user, requests("b"), answers("b"), approves], 1],
     ["another call after an approval", [user, asks("b"), approves], 1],
     ["an assistant message that is a text", [user, { role: "assistant", content: "hm" }, user], 1]
   ]
