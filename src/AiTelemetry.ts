@@ -12,7 +12,7 @@ import { metrics } from "./ai/telemetry/metrics.ts"
  *
  * **Details**
  *
- * Spans are made where a tracer is set or a span is open, and cost nothing otherwise. Each call is one (`generateText`,
+ * Spans are made where a tracer other than Effect's default is set, and cost nothing otherwise. Each call is one (`generateText`,
  * `streamText`, `embed`, `invoke_agent`, ...), with one below it for each step (`step 0`), for each call of the model
  * (`chat gpt-5`), and for each execution of a tool (`execute_tool weather`), which is the parent of the spans inside of
  * `execute`. Attributes have the names of OpenTelemetry's conventions for generative AI (`gen_ai.request.model`,

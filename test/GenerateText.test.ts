@@ -211,7 +211,7 @@ describe("generateText", () => {
       assert.deepStrictEqual(result.toolResults[0]?.output, {
         store: "captured",
         log: "calling",
-        spans: ["execute_tool who", "step 0", "generateText", "calling"]
+        spans: ["calling"]
       })
     }).pipe(Effect.provide(Ai.layer)))
 

@@ -49,10 +49,12 @@ export const languageCall = (name: string, options: object, defaults: AiDefaults
 type Callbacks = Readonly<Record<string, unknown>>
 type Callback = (event: never) => unknown
 
-/** Whether spans of this fiber go anywhere: a tracer is set, or a span is open that they can be part of. */
+/**
+ * Whether somebody sees spans of this fiber. Effect's default tracer shows its spans to nobody, but to a program that asks for
+ * its current one: that is no reason to make more of them, however many are open.
+ */
 const isTraced = ({ cache }: Fiber.Fiber<unknown, unknown>): boolean =>
-  cache.tracerEnabled
-  && (cache.span !== undefined || cache.tracer !== undefined && cache.tracer !== Tracer.nativeTracer)
+  cache.tracerEnabled && cache.tracer !== undefined && cache.tracer !== Tracer.nativeTracer
 
 export class Observer {
   readonly #description: CallDescription
