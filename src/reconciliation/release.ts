@@ -20,15 +20,22 @@ const send = (call: Call, item: ReleaseItem): Effect.Effect<Fenced, EffectStoreE
 
 /**
  * Releases the claim with its verdict. It cannot fail: what the store does not take now is sent again until the lease is
- * over, and before this process's next claim of the key.
+ * over, and before this process's next claim of the key. Until it is taken it is due: nobody may wait for it, and a store
+ * must not close before it.
  */
 export const release = (call: Call, item: ReleaseItem): Effect.Effect<void> =>
-  Effect.catch(Effect.asVoid(send(call, item)), (error) => sendLater(call, item, error))
+  Effect.suspend(() => {
+    const { unreleased } = registryOf(call.store)
+    unreleased.add(item)
+    return Effect.matchEffect(send(call, item), {
+      onFailure: (error) => sendLater(call, item, error),
+      onSuccess: () => Effect.sync(() => void unreleased.delete(item))
+    })
+  })
 
 const sendLater = (call: Call, item: ReleaseItem, error: EffectStoreError): Effect.Effect<void> =>
   Effect.withFiber((fiber) => {
     const { unreleased } = registryOf(call.store)
-    unreleased.add(item)
     const forget = Effect.sync(() => unreleased.delete(item))
     const again = Effect.suspend(() => unreleased.has(item) ? Effect.asVoid(send(call, item)) : Effect.void)
     const untilTheLeaseIsOver = Schedule.exponential("200 millis").pipe(

@@ -162,6 +162,7 @@ export class World {
           })
         : undefined,
       execute: () => {
+        if (process.life === "closed") this.wrongs.push(`${process.name} starts to execute after its store has closed`)
         if (this.now > hold.leaseUntil - times.lease / 3) {
           this.wrongs.push(`${process.name} starts to execute with less than a third of its lease`)
         }

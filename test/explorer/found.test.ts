@@ -72,6 +72,11 @@ describe("exploration, once found", () => {
     assert.isUndefined(replay(scenario("uncut", "two", { closes: true }), schedule))
   })
 
+  it("a grant that came late, still held when its store closed before its release had arrived", () => {
+    const schedule = ["start a", "P0 claim 1 is slow", "time passes", "P0 claim 1", "P0 closes its store"]
+    assert.isUndefined(replay(scenario("strict", "alone", { closes: true }), schedule))
+  })
+
   it("nothing in random schedules with a long lag and much trouble", () => {
     for (let seed = 1; seed <= 300; seed++) assert.isUndefined(wander(late, seed, 3)?.wrong, `seed ${seed}`)
   }, 60_000)
