@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { EffectEvent, IEffectStore } from "chamvi-effect"
-import { Clock, Deferred, Effect, Fiber, Latch } from "effect"
+import { Clock, Deferred, type Duration, Effect, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
 import { askStore, within } from "../../src/reconciliation/bounded.ts"
 import {
@@ -25,15 +25,14 @@ import {
 /** The test's clock, with the number of sleeps that were asked of it and of those that are not over. */
 const countedClock = Effect.map(Clock.Clock, (clock) => {
   const counts = { asked: 0, asleep: 0 }
-  const counted: Clock.Clock = {
-    ...clock,
-    sleep: (duration) =>
+  const counted: Clock.Clock = Object.assign(Object.create(clock) as Clock.Clock, {
+    sleep: (duration: Duration.Duration) =>
       Effect.suspend(() => {
         counts.asked++
         counts.asleep++
         return Effect.ensuring(clock.sleep(duration), Effect.sync(() => counts.asleep--))
       })
-  }
+  })
   return { counts, on: Effect.provideService(Clock.Clock, counted) }
 })
 
