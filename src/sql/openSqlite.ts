@@ -11,6 +11,7 @@ import { makeStore } from "./makeStore.ts"
 import { migrate } from "./migrate.ts"
 import { singly } from "./singly.ts"
 import * as Sqlite from "./sqliteDialect.ts"
+import { inTransaction, transactionsOf, untold } from "./transactions.ts"
 
 export const open = Effect.fnUntraced(function*(
   client: SqlClient.SqlClient,
@@ -25,5 +26,11 @@ export const open = Effect.fnUntraced(function*(
   const executor = fromClient(client, true)
   const statements = Sqlite.statements(table, options.now)
   const changes = yield* Changes.make(Sqlite.source(executor, statements), options.pollInterval ?? 100, undefined)
-  return makeStore(executor, statements, singly(executor, statements, changes), changes)
+  const within = inTransaction(client)
+  const claims = singly({ read: within, write: within }, statements, untold(changes))
+  return {
+    ...makeStore(executor, statements, singly(executor, statements, changes), changes),
+    // a transaction that reads first could not write any more after somebody else has
+    transactions: transactionsOf(client, claims, changes.wake, "BEGIN IMMEDIATE")
+  }
 })

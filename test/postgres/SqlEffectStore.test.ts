@@ -165,6 +165,17 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
         ])
       }).pipe(Effect.scoped, Effect.provide(pool({ prepare: false }))))
 
+    it.live("a client whose statements share connections is no trouble", () =>
+      Effect.gen(function*() {
+        const { store } = yield* ledger()
+        yield* Effect.forEach(
+          Array.from({ length: 50 }, (_, index) => `key-${index}`),
+          (key) => recorded(store, key),
+          { concurrency: "unbounded" }
+        )
+        expect((yield* Stream.runCollect(store.list({ status: "recorded" }))).length).toBe(50)
+      }).pipe(Effect.scoped, Effect.provide(pool({ maxConnections: 2, multiplex: true }))))
+
     it.live("prepared statements that a pooler lost are prepared anew", () =>
       Effect.gen(function*() {
         const { store } = yield* ledger()

@@ -55,15 +55,21 @@ export const ledger = Effect.fnUntraced(function*(options: SqlEffectStoreOptions
 /** The client in context, with each statement that it is sent noted. A statement is one round trip. */
 export const noting = Effect.map(SqlClient.SqlClient, (sql) => {
   const statements: Array<string> = []
-  const reserve = Effect.map(sql.reserve, (connection) => ({
-    ...connection,
-    executeValues: (text: string, params: ReadonlyArray<unknown>) => {
-      statements.push(text.trim().replace(/\s+/g, " "))
-      return connection.executeValues(text, params)
-    }
-  }))
+  // noted when it is run, since it may be run again
+  const noted = <Statement extends object>(statement: Statement, text: string): Statement =>
+    new Proxy(statement, {
+      get: (target, property) =>
+        property === "values"
+          ? Effect.suspend(() => {
+            statements.push(text)
+            return Reflect.get(target, property, target) as Effect.Effect<unknown>
+          })
+          : Reflect.get(target, property, target)
+    })
+  const unsafe = ((text: string, params?: ReadonlyArray<unknown>) =>
+    noted(sql.unsafe(text, params), text)) as SqlClient.SqlClient["unsafe"]
   // a client is a function with properties
-  const client: SqlClient.SqlClient = Object.assign(sql.bind(undefined), sql, { reserve })
+  const client: SqlClient.SqlClient = Object.assign(sql.bind(undefined), sql, { unsafe })
   return { client, statements }
 })
 
