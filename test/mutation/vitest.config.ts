@@ -12,7 +12,7 @@ export default defineConfig({
     include: [
       "test/Effect{Key,Marker,Schema,Record,Record.invariants,Resolution,Settings,Store.laws,Tool}.test.ts",
       "test/{RecordedResult,ToolContext,errors}.test.ts",
-      "test/{effectTool,internal,reconciliation}/*.test.ts"
+      "test/{effectTool,internal,reconciliation,toolContext}/*.test.ts"
     ],
     exclude: ["test/reconciliation/stress.test.ts"],
     typecheck: { enabled: false },
