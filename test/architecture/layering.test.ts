@@ -92,4 +92,8 @@ describe("layering", () => {
   it("the root pulls in no driver", () => {
     expect([...reachableFrom("src/index.ts")].filter(isDriver)).toEqual([])
   })
+
+  it("the ledger over a client of the program's own pulls in no driver either", () => {
+    expect([...reachableFrom("src/SqlEffectStore.ts")].filter(isDriver)).toEqual([])
+  })
 })

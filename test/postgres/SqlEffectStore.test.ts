@@ -12,8 +12,11 @@ import { claim, complete, item, ledger, noting, recorded, request, tokenOf } fro
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const live = <A, E>(title: string, body: Effect.Effect<A, E, SqlClient.SqlClient | Scope.Scope>) =>
-  it.live(title, () => Effect.provide(body, pool({ maxConnections: 4 })))
+/** Tests over one pool of connections each. */
+const test = {
+  live: <A, E>(title: string, body: Effect.Effect<A, E, SqlClient.SqlClient | Scope.Scope>) =>
+    it.live(title, () => Effect.provide(body, pool({ maxConnections: 4 })))
+}
 
 describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
   describe("costs", () => {
@@ -57,7 +60,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
         expect(statements.splice(0).length).toBe(1)
       }).pipe(Effect.scoped, Effect.provide(pool())))
 
-    live(
+    test.live(
       "a replay neither writes nor locks",
       Effect.gen(function*() {
         const { store, table } = yield* ledger()
@@ -87,7 +90,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       })
     )
 
-    live(
+    test.live(
       "indexes serve the lists of a run and of open keys, and prune",
       Effect.gen(function*() {
         const { table } = yield* ledger()
@@ -111,7 +114,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
   })
 
   describe("transactions", () => {
-    live(
+    test.live(
       "the caller's transaction has no part in what the store writes",
       Effect.gen(function*() {
         const { store } = yield* ledger()
@@ -121,7 +124,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       })
     )
 
-    live(
+    test.live(
       "tables that are made inside of a transaction stay when it is rolled back",
       Effect.gen(function*() {
         const schema = yield* freshSchema
@@ -207,10 +210,10 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
   describe("names", () => {
     const names = [`it's "odd"; DROP TABLE x --`, "Größe", "select", "\\", "$1", "%s", "x".repeat(48)]
     for (const name of names) {
-      live(
+      test.live(
         `the table and the schema may be called ${name}`,
         Effect.gen(function*() {
-          const schema = `${yield* freshSchema}`
+          const schema = yield* freshSchema
           const { store } = yield* ledger({ table: name })
           yield* recorded(store, name)
           expect(yield* claim(store, name)).toMatchObject({ _tag: "Recorded" })
@@ -229,7 +232,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
 
     const refused = ["", " ", "a.b", "a\u0000b", "a\nb", "\ud800", "x".repeat(49), "ä".repeat(25)]
     for (const name of refused) {
-      live(
+      test.live(
         `${JSON.stringify(name)} is refused as the table's name`,
         Effect.gen(function*() {
           const error = yield* Effect.flip(SqlEffectStore.make({ table: name }))
@@ -239,7 +242,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       )
     }
 
-    live(
+    test.live(
       "two tables in one database are two ledgers",
       Effect.gen(function*() {
         const schema = yield* freshSchema
@@ -250,7 +253,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       })
     )
 
-    live(
+    test.live(
       "options come from a program's configuration",
       Effect.gen(function*() {
         const schema = yield* freshSchema
@@ -274,7 +277,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       "64 kilobytes": "ä".repeat(32_768),
       "words of SQL": `'; DROP TABLE chamvi_effect; --`
     }
-    live(
+    test.live(
       "any string is a key of its own, and comes back as it was",
       Effect.gen(function*() {
         const { store } = yield* ledger()
@@ -315,7 +318,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       "another key": "key = 'other'"
     }
     for (const [what, change] of Object.entries(broken)) {
-      live(
+      test.live(
         `a row with ${what} is never taken for an absent one`,
         Effect.gen(function*() {
           const { store, table } = yield* ledger()
@@ -334,7 +337,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       )
     }
 
-    live(
+    test.live(
       "tokens do not come back after rows are deleted by hand",
       Effect.gen(function*() {
         const { store, table } = yield* ledger()
@@ -350,7 +353,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       })
     )
 
-    live(
+    test.live(
       "tables of a newer version are refused when the store opens",
       Effect.gen(function*() {
         const { schema } = yield* ledger()
@@ -362,7 +365,7 @@ describe.skipIf(noPostgres)("SqlEffectStore in Postgres", () => {
       })
     )
 
-    live(
+    test.live(
       "a ledger that is there is opened without writing",
       Effect.gen(function*() {
         const { schema, store } = yield* ledger()

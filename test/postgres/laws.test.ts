@@ -41,6 +41,6 @@ describe.skipIf(noPostgres)("SqlEffectStore on Postgres", () => {
     ))
 
   for (const [title, law] of Object.entries(storeLaws)) {
-    it.effect(title, () => Effect.provide(law, Layer.provide(Layer.fresh(OnPostgres), pool({ maxConnections: 4 }))))
+    it.live(title, () => Effect.provide(law, Layer.provide(Layer.fresh(OnPostgres), pool({ maxConnections: 4 }))))
   }
 })

@@ -85,7 +85,7 @@ export const sourceOf = (client: SqlClient.SqlClient, executor: SqlExecutor, { c
       if (mark !== true || !isListening) continue
       const [marked] = yield* executor.write({ sql: text.wait, params: [digestOf(keys[index]!)] })
       // nobody holds it any more
-      if (marked === undefined) signs[index] = { sign: `${sign}, changed` }
+      if (marked === undefined) signs[index] = { sign: `${String(sign)}, changed` }
     }
     return signs
   })
