@@ -88,7 +88,10 @@ const choices = { whenInDoubt: ["execute", "fail"], onInputChange: ["replay", "f
  */
 export const checkOptions = (
   owner: string,
-  options: SettingsOptions & { readonly settle?: Duration.Input | undefined }
+  options: SettingsOptions & {
+    readonly settle?: Duration.Input | undefined
+    readonly transactional?: boolean | undefined
+  }
 ): void => {
   const refuse = (name: string, wanted: string, given: unknown): never => {
     throw new TypeError(
@@ -108,7 +111,18 @@ export const checkOptions = (
     if (given !== undefined && !isDuration(given))
       refuse(name, `a duration such as "30 seconds", or milliseconds`, given)
   }
-  const { largestResult, lease } = options
+  const { largestResult, lease, transactional } = options
+  if (transactional !== undefined && typeof transactional !== "boolean") {
+    refuse("transactional", "true or false", transactional)
+  }
+  // ignored, it would seem to bound something
+  if (transactional === true && lease !== undefined) {
+    refuse(
+      "lease",
+      "none beside transactional: true, whose claim is the lock of a row and ends with its transaction",
+      lease
+    )
+  }
   if (lease !== undefined && !Number.isFinite(Duration.toMillis(lease))) refuse("lease", "a duration that ends", lease)
   if (largestResult !== undefined && !(largestResult > 0))
     refuse("largestResult", "a number of bytes above 0", largestResult)

@@ -127,6 +127,11 @@ export interface EffectToolOptions<
   readonly lease?: Duration.Input | undefined
   /** How long to wait for another process that holds the key. Default: that of `EffectSettings`. */
   readonly waitFor?: Duration.Input | undefined
+  /**
+   * Whether `execute` and its record commit in one transaction of the ledger's database; for effects that are writes to
+   * that database. Default: `false`.
+   */
+  readonly transactional?: boolean | undefined
 }
 
 /**
@@ -147,7 +152,18 @@ export interface EffectToolOptions<
  * than 64 values behind misses the oldest ones, never the last. A reader that leaves is a caller that leaves. An interrupt
  * reaches the Stream where it waits; a last step that is uninterruptible still counts, with its value.
  *
+ * With `transactional: true` (an effect that is a write to the ledger's own database) `execute` and its record are one
+ * transaction of the `SqlClient` that the `SqlEffectStore` was made with. What `execute` writes through that client commits
+ * with the record, or neither is there: a failure, a defect, an interrupt, a crash leave nothing behind, no claim and no
+ * doubt, and the next call applies. The lock of the key's row is the claim: another process waits for the end of the
+ * transaction. The program's own `withTransaction` inside of `execute` is a savepoint. What `execute` does elsewhere is not
+ * rolled back, so that it must not call another effect tool (`EffectNestedError`), and the call must not be made inside of
+ * a transaction. Other stores fail the call with `EffectStoreError`.
+ *
  * **Gotchas**
+ *
+ * A transactional `execute` holds a connection, and in SQLite the database's only writer, until it ends: let it do database
+ * work only. All callers of a key say `transactional`, or none does: one that does not waits for the row without a word.
  *
  * An interrupt of the last caller interrupts `execute` where it is interruptible. Let it reach the request
  * (`Effect.tryPromise((signal) => ...)`), or mark the request `Effect.uninterruptible`: one that is left behind may land after
@@ -277,7 +293,8 @@ const ours: ReadonlySet<string> = new Set([
   "onInputChange",
   "settle",
   "lease",
-  "waitFor"
+  "waitFor",
+  "transactional"
 ])
 
 const makeEffectTool = (options: RawOptions, context: Context.Context<never>): object => {
@@ -299,6 +316,7 @@ const makeEffectTool = (options: RawOptions, context: Context.Context<never>): o
     settle: options.settle,
     lease: options.lease,
     waitFor: options.waitFor,
+    transactional: options.transactional === true,
     captured,
     codecs
   })

@@ -49,6 +49,11 @@ export interface ApplyOnceOptions<A, E, R, AE, AR> extends SettingsOptions {
     | undefined
   /** For how long a "no" of the remote about an earlier attempt is asked again before it is believed. Default: not at all. */
   readonly settle?: Duration.Input | undefined
+  /**
+   * Whether `execute` and its record commit in one transaction of the ledger's database; for effects that are writes to
+   * that database, through the `SqlClient` that the `SqlEffectStore` was made with. Default: `false`. See `defineEffectTool`.
+   */
+  readonly transactional?: boolean | undefined
   /** Applies the effect. */
   readonly execute: (key: string) => Effect.Effect<A, E, R>
 }
@@ -135,6 +140,7 @@ export const applyOnce = <A = never, E = never, R = never, AE = never, AR = neve
         execute: (application) => hookAnswer("execute", () => execute(key), application),
         encode: codec.encode,
         settle: settle === undefined ? undefined : Duration.toMillis(settle),
+        transactional: options.transactional === true,
         settings: override(fiber.getRef(EffectSettings.Current), options)
       }
       return Effect.flatMap(reconcile(call, report), ({ text }) => read(key, tool, text, codec))

@@ -89,7 +89,7 @@ export class EffectInProgressError
     key: Schema.String,
     tool: Schema.String,
     owner: Schema.String,
-    /** Milliseconds until the holder's lease ends, as the store said last. */
+    /** Milliseconds until the holder's lease ends, as the store said last; 0 where it has none, but a transaction. */
     remaining: Schema.Number
   })
 {
@@ -97,9 +97,10 @@ export class EffectInProgressError
   override get message(): string {
     return `Effect key "${abbreviate(this.key)}" of tool "${abbreviate(this.tool)}" is held by ${
       abbreviate(this.owner)
-    }; `
-      + `its lease ends in ${this.remaining} ms unless it is renewed. Nothing was executed here. Call again later, or `
-      + `raise waitFor.`
+    }${
+      this.remaining > 0 ? `; its lease ends in ${this.remaining} ms unless it is renewed` : ""
+    }. Nothing was executed `
+      + `here. Call again later, or raise waitFor.`
   }
 }
 
@@ -155,6 +156,32 @@ export class EffectReentrantError
 }
 
 /**
+ * The call would have been part of a transaction that can still be rolled back: it came from inside the `execute` of a tool
+ * with `transactional: true`, or it is transactional itself and came from inside a transaction of the caller's. Nothing ran.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EffectNestedError
+  extends Schema.TaggedError<EffectNestedError>(id("EffectNestedError"))("EffectNestedError", {
+    key: Schema.String,
+    tool: Schema.String,
+    /** The key of the transactional call around this one; none where the transaction is the caller's own. */
+    outerKey: Schema.optionalKey(Schema.String)
+  })
+{
+  override get message(): string {
+    const call = `Tool "${abbreviate(this.tool)}" was called for effect key "${abbreviate(this.key)}" from inside `
+    return this.outerKey === undefined
+      ? `${call}a transaction of the ledger's database, and it is transactional: its result could be seen before that `
+        + `transaction ends, and be rolled back with it. Nothing was executed. Call it outside of the transaction; what `
+        + `else must commit with it can be written by its execute.`
+      : `${call}the transactional call of key "${abbreviate(this.outerKey)}": its record would stay where that one is `
+        + `rolled back. Nothing was executed. Call it after the transactional call, or do its work in that one's execute.`
+  }
+}
+
+/**
  * The store's record of the key cannot be read: it is corrupt, was written by a newer version, or no longer decodes with
  * the tool's `outputSchema`. It is never treated as absent. Nothing ran.
  *
@@ -206,6 +233,10 @@ export class EffectResultUnavailableError
  * The store failed or did not answer in time, before the effect: nothing was executed.
  *
  * **Details**
+ *
+ * A transactional call fails with it also after `execute`, where it could not be recorded or committed: `execute` is rolled
+ * back then. Where only the answer to the commit is missing, effect and record are both there or both not, and the next call
+ * finds out which.
  *
  * `permanent` says that it will not get better by itself (a file that is no database, a missing folder); otherwise the
  * error is retryable.
@@ -282,6 +313,7 @@ export type EffectToolError =
   | EffectInProgressError
   | EffectInDoubtError
   | EffectReentrantError
+  | EffectNestedError
   | EffectRecordError
   | EffectResultUnavailableError
   | EffectStoreError
@@ -296,6 +328,7 @@ for (
     EffectInProgressError,
     EffectInDoubtError,
     EffectReentrantError,
+    EffectNestedError,
     EffectRecordError,
     EffectResultUnavailableError,
     EffectStoreError,

@@ -42,6 +42,10 @@ const cases: { readonly [Name in keyof typeof errors]: Case } = {
     error: new errors.EffectReentrantError({ key, tool, circle: [key, "b", key] }),
     says: [/run-1:comment:7 -> b -> run-1:comment:7/, /wait for itself/, /another key/]
   },
+  EffectNestedError: {
+    error: new errors.EffectNestedError({ key, tool, outerKey: "order:7" }),
+    says: [/the transactional call of key "order:7"/, /Nothing was executed/, /Call it after/]
+  },
   EffectRecordError: {
     error: new errors.EffectRecordError({
       key,
@@ -97,6 +101,20 @@ describe("errors", () => {
       for (const pattern of says) assert.match(error.message, pattern, name)
       assert.notInclude(error.message, "undefined", name)
     }
+  })
+
+  it("a call inside of the caller's own transaction is told to leave it", () => {
+    const { message } = new errors.EffectNestedError({ key, tool })
+    assert.match(message, /^Tool "comment" was called for effect key "run-1:comment:7" from inside a transaction of /)
+    assert.match(message, /Nothing was executed\. Call it outside of the transaction/)
+  })
+
+  it("a holder without a lease is named without one", () => {
+    assert.strictEqual(
+      new errors.EffectInProgressError({ key, tool, owner: "a transaction", remaining: 0 }).message,
+      "Effect key \"run-1:comment:7\" of tool \"comment\" is held by a transaction. Nothing was executed here. Call again "
+        + "later, or raise waitFor."
+    )
   })
 
   it("a long circle is shown by its ends", () => {

@@ -23,6 +23,8 @@ export interface EffectToolDefinition {
   readonly settle: Duration.Input | undefined
   readonly lease: Duration.Input | undefined
   readonly waitFor: Duration.Input | undefined
+  /** Whether `execute` and its record are one transaction. */
+  readonly transactional: boolean
   /** The services that were there when the tool was made: `contextOf(captured, caller)` is what its hooks run in. */
   readonly captured: Captured
   readonly codecs: ToolCodecs

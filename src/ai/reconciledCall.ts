@@ -101,6 +101,7 @@ export const reconciledCall = (tool: BoundTool) => {
           hookAnswer("execute", () => execute(input, withSignal(seen, key, application)), application, preview?.show),
         encode,
         settle,
+        transactional: definition.transactional,
         settings: settings === undefined ? current : override(current, settings)
       }, report))
     })

@@ -4,7 +4,7 @@
 import { type Cause, Context, Effect, type Fiber } from "effect"
 import { AsyncLocalStorage } from "node:async_hooks"
 import type { Flags } from "../EffectEvent.ts"
-import type { Applied } from "./Call.ts"
+import type { Applied, Call } from "./Call.ts"
 
 /**
  * `Over` says nothing about the key: the attempt was interrupted, or lost its claim, and whoever still waits starts again.
@@ -14,10 +14,14 @@ export type Ending =
   | { readonly _tag: "Failed"; readonly cause: Cause.Cause<unknown> }
   | { readonly _tag: "Over" }
 
+type ApplicationOptions = Pick<Call, "key" | "tool" | "fingerprint" | "transactional">
+
 export class Application {
   readonly key: string
   readonly tool: string
   readonly fingerprint: string
+  /** Whether its effect and record are one transaction. */
+  readonly transactional: boolean
   private readonly waits = new Set<{ readonly on: Application }>()
   /** Those that are set. */
   flags: Partial<Flags> = {}
@@ -30,14 +34,17 @@ export class Application {
   lost = false
   /** Asks the fiber to stop at its next interruptible point. */
   interrupt: () => void = () => {}
+  /** The same for the fiber of its transaction, while there is one. */
+  stopTransaction: (() => void) | undefined = undefined
   private controller: AbortController | undefined = undefined
   private readonly observers = new Set<(ending: Ending) => void>()
   private waiters = 0
 
-  constructor(key: string, tool: string, fingerprint: string) {
+  constructor({ fingerprint, key, tool, transactional }: ApplicationOptions) {
     this.key = key
     this.tool = tool
     this.fingerprint = fingerprint
+    this.transactional = transactional
   }
 
   flag(flags: Partial<Flags>): void {
@@ -60,6 +67,7 @@ export class Application {
     this[why] = true
     this.controller?.abort()
     this.interrupt()
+    this.stopTransaction?.()
   }
 
   end(ending: Ending): void {

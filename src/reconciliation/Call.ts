@@ -22,6 +22,8 @@ export interface Call {
   readonly encode: (result: unknown) => Effect.Effect<string | undefined, string>
   /** Milliseconds for which a "no" of the remote is asked again, or `undefined`. */
   readonly settle: number | undefined
+  /** Whether `execute` and its record are one transaction of the ledger's database. */
+  readonly transactional: boolean
   readonly settings: Settings
 }
 

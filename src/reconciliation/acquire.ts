@@ -1,7 +1,7 @@
 /**
  * Steps 4 and 5 of a reconciliation: claiming the key, and waiting for another process that holds it.
  */
-import { Clock, Duration, Effect, Exit, Latch, Predicate, Random, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Latch, Predicate, Random, type Scope, Stream } from "effect"
 import type { Claimed, ClaimReply, Doubt, Held, Recorded } from "../EffectRecord.ts"
 import { EffectInProgressError, EffectKeyConflictError, EffectRecordError, type EffectStoreError } from "../errors.ts"
 import { chain } from "../internal/chain.ts"
@@ -20,7 +20,8 @@ export interface Acquired {
   readonly sentAt: number
 }
 
-const conflict = (call: Call, heldBy: string) => new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy })
+export const conflict = (call: Call, heldBy: string) =>
+  new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy })
 
 /**
  * Claims the key or finds its record. While another process holds it, waits for a change, for the end of its lease or for
@@ -36,12 +37,16 @@ export const acquire = (application: Application, call: Call): Effect.Effect<Acq
   return chain(claim, ({ reply, sentAt }) =>
     reply._tag === "Held"
       ? reply.tool === call.tool
-        ? Effect.scoped(waitAndClaim(registry, application, call, reply.owner))
+        ? Effect.flatMap(
+          Effect.scoped(untilFree(application, call, claimOnce(registry, call), ({ reply }) => reply)),
+          ({ reply, sentAt }) => settled(call, reply as Exclude<ClaimReply, Held>, sentAt)
+        )
         : Effect.fail(conflict(call, reply.tool))
       : settled(call, reply, sentAt))
 }
 
-const settled = (
+/** What a claim that is not held by another means to the call. */
+export const settled = (
   call: Call,
   reply: Exclude<ClaimReply, Held>,
   sentAt: number
@@ -59,7 +64,7 @@ const unreadable = ({ key, tool }: Call, problem: string) => new EffectRecordErr
 const doubts: ReadonlyArray<unknown> = ["none", "tried", "inDoubt"] satisfies ReadonlyArray<Doubt>
 
 /** A store's author may err: what says less than it must is no grant, and no reason to wait. */
-const isClaimReply = (answer: unknown): boolean => {
+export const isClaimReply = (answer: unknown): boolean => {
   if (!Predicate.isObject(answer)) return false
   const reply = answer as { readonly [field in "_tag" | "doubt" | "remaining" | "token" | "tool"]?: unknown }
   return reply._tag === "Claimed"
@@ -133,28 +138,29 @@ const claimOnce = (registry: Registry, call: Call): Effect.Effect<Answered, Effe
       : Effect.flatMap(Effect.exit(asked), answered)
   })
 
-const waitAndClaim = Effect.fnUntraced(function*(
-  registry: Registry,
+/** Asks again, whenever something may have changed, until nobody else of the call's tool holds the key. */
+export const untilFree = Effect.fnUntraced(function*<A>(
   application: Application,
   call: Call,
-  firstOwner: string
-) {
+  ask: Effect.Effect<A, unknown>,
+  replyOf: (answer: A) => { readonly _tag: string } | Held
+): Effect.fn.Return<A, unknown, Scope.Scope> {
   const clock = yield* Clock.Clock
   const changed = yield* Latch.make(false)
   // Subscribed before the next claim, so that a change between that claim and the wait is not missed.
   const watch = Effect.suspend(() => Stream.runForEach(call.store.changes(call.key), () => changed.open))
   yield* Effect.forkScoped(Effect.interruptible(Effect.ignoreCause(watch)), { startImmediately: true })
   const deadline = monotonicMillis(clock) + call.settings.waitFor
-  let owner = firstOwner
   while (true) {
     changed.closeUnsafe()
-    const { reply, sentAt } = yield* claimOnce(registry, call)
-    if (reply._tag !== "Held") return yield* settled(call, reply, sentAt)
+    const answer = yield* ask
+    const reply = replyOf(answer)
+    if (!isHeld(reply)) return answer
     if (reply.tool !== call.tool) return yield* conflict(call, reply.tool)
-    owner = reply.owner
     const left = deadline - monotonicMillis(clock)
     if (left <= 0 || application.cancelled) {
-      return yield* new EffectInProgressError({ key: call.key, tool: call.tool, owner, remaining: reply.remaining })
+      const { owner, remaining } = reply
+      return yield* new EffectInProgressError({ key: call.key, tool: call.tool, owner, remaining })
     }
     const poll = yield* Random.nextIntBetween(pollInterval * 0.9, pollInterval * 1.1)
     const wait = Math.min(reply.remaining, left, poll)
@@ -163,3 +169,5 @@ const waitAndClaim = Effect.fnUntraced(function*(
     )
   }
 })
+
+const isHeld = (reply: { readonly _tag: string }): reply is Held => reply._tag === "Held"

@@ -5,7 +5,7 @@
  * that a claim is always released or recorded, and a result that exists is never dropped.
  */
 import { Cause, Clock, Effect, Exit } from "effect"
-import type { Claimed, Recorded, Verdict } from "../EffectRecord.ts"
+import type { Claimed, CompleteItem, Recorded, Verdict } from "../EffectRecord.ts"
 import { EffectResolution } from "../EffectResolution.ts"
 import {
   EffectInDoubtError,
@@ -68,7 +68,7 @@ export const endingOf = (application: Application, exit: Exit.Exit<Applied, unkn
     : { _tag: "Failed", cause: exit.cause }
 
 /** Answers a key whose record is still being written. */
-const recall = (application: Application, call: Call, unwritten: Unwritten): Effect.Effect<Applied, unknown> => {
+export const recall = (application: Application, call: Call, unwritten: Unwritten): Effect.Effect<Applied, unknown> => {
   const { item, tool, writer } = unwritten
   if (tool !== call.tool)
     return Effect.fail(new EffectKeyConflictError({ key: call.key, tool: call.tool, heldBy: tool }))
@@ -76,7 +76,7 @@ const recall = (application: Application, call: Call, unwritten: Unwritten): Eff
   return writer === undefined ? Effect.andThen(keepWriting(call, unwritten), recalled) : recalled
 }
 
-const replay = (
+export const replay = (
   application: Application,
   call: Call,
   recorded: Pick<Recorded, "fingerprint" | "result">
@@ -97,6 +97,15 @@ const supply = (application: Application, call: Call, applied: Applied): Effect.
     if (answer._tag !== "Applied" || RecordedResult.isUnavailable(answer.text)) return Effect.succeed(applied)
     return Effect.as(keep(call, answer.text), { text: answer.text, outcome: applied.outcome })
   })
+
+export const supplyMissing = (
+  application: Application,
+  call: Call,
+  applied: Applied
+): Effect.Effect<Applied, unknown> =>
+  call.alreadyApplied !== undefined && RecordedResult.isUnavailable(applied.text)
+    ? supply(application, call, applied)
+    : Effect.succeed(applied)
 
 /** Puts a supplied result in the place of the missing one: for those who cannot ask, and as far as the store takes it. */
 const keep = (call: Call, text: string): Effect.Effect<void> => {
@@ -135,36 +144,36 @@ const holding = (
     },
     onSuccess: ({ outcome, text }) => {
       lease.recording = true
-      const item = {
-        key: call.key,
-        token: claimed.token,
-        result: text,
-        outcome,
-        fingerprint: outcome === "reconciled" ? claimed.earlier?.fingerprint ?? call.fingerprint : call.fingerprint
-      }
+      const item = itemOf(call, claimed, { text, outcome })
       const recorded = record(application, call, item, () => heartbeats.delete(lease))
       // the record may be another's, after a lost claim
       return outcome === "executed" && call.alreadyApplied !== undefined
-        ? Effect.flatMap(
-          recorded,
-          (applied) =>
-            RecordedResult.isUnavailable(applied.text) ? supply(application, call, applied) : Effect.succeed(applied)
-        )
+        ? Effect.flatMap(recorded, (applied) => supplyMissing(application, call, applied))
         : recorded
     }
   })
 }
 
-interface Decided {
+export interface Decided {
   readonly text: string
   readonly outcome: "executed" | "reconciled"
 }
 
-const decide = (
+/** What is recorded of it. */
+export const itemOf = (call: Call, claimed: Claimed, { outcome, text }: Decided): CompleteItem => ({
+  key: call.key,
+  token: claimed.token,
+  result: text,
+  outcome,
+  fingerprint: outcome === "reconciled" ? claimed.earlier?.fingerprint ?? call.fingerprint : call.fingerprint
+})
+
+/** A claim without a lease is that of a transaction. */
+export const decide = (
   application: Application,
   call: Call,
   claimed: Claimed,
-  lease: Lease,
+  lease: Lease | undefined,
   known: Knowledge,
   clock: Clock.Clock
 ): Effect.Effect<Decided, unknown> => {
@@ -221,9 +230,10 @@ const followPolicy = (
 const ensureLease = (
   application: Application,
   call: Call,
-  lease: Lease,
+  lease: Lease | undefined,
   clock: Clock.Clock
 ): Effect.Effect<void, EffectStoreError> => {
+  if (lease === undefined) return Effect.void
   const now = monotonicMillis(clock)
   if (!application.lost && lease.sentAt + lease.duration - now >= lease.duration / 3) return Effect.void
   const item = { key: lease.key, token: lease.token, lease: lease.duration }

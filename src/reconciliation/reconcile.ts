@@ -11,6 +11,7 @@ import { apply, endingOf } from "./apply.ts"
 import { type Applied, type Call, inputsDiffer, type Report } from "./Call.ts"
 import { bindToStore } from "./closing.ts"
 import { type Registry, registryOf } from "./Registry.ts"
+import { applyInTransaction, misplaced } from "./transaction.ts"
 
 /**
  * Settles the key for one caller, and notes in `report` how.
@@ -37,6 +38,8 @@ const enter = (
   const enclosing = enclosingOf(fiber)
   const present = registry.applications.get(call.key)
   if (present === undefined) {
+    const wrong = misplaced(call, fiber, enclosing)
+    if (wrong !== undefined) return resume(Effect.fail(wrong))
     return share(call, report, enclosing, start(call, registry, fiber, enclosing), false, resume)
   }
   // What a stopping application does is not for us, but it may leave a record, or nothing that a call could differ from.
@@ -48,6 +51,8 @@ const enter = (
   if (circle !== undefined) {
     return resume(Effect.fail(new EffectReentrantError({ key: call.key, tool: call.tool, circle })))
   }
+  const wrong = misplaced(call, fiber, enclosing)
+  if (wrong !== undefined) return resume(Effect.fail(wrong))
   return share(call, report, enclosing, present, true, resume)
 }
 
@@ -61,12 +66,12 @@ const start = (
   enclosing: ReadonlyArray<Application>
 ): Application => {
   bindToStore(registry, call.settings.recordTimeout)
-  const application = new Application(call.key, call.tool, call.fingerprint)
+  const application = new Application(call)
   registry.applications.set(call.key, application)
   // also for what a hook does in Promises, where no fiber tells in which application it is
   const { fiber: running, interrupt } = across.run(
     [...enclosing, application],
-    () => forkGently(fiber.context)(apply(application, call))
+    () => forkGently(fiber.context)((call.transactional ? applyInTransaction : apply)(application, call))
   )
   application.interrupt = interrupt
   running.addObserver((exit) => {

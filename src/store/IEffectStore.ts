@@ -1,4 +1,4 @@
-import type { Duration, Effect, Stream } from "effect"
+import type { Context, Duration, Effect, Stream } from "effect"
 import type { EffectRecord } from "../EffectRecord.ts"
 import type * as Record from "../EffectRecord.ts"
 import type { EffectResolution } from "../EffectResolution.ts"
@@ -29,6 +29,47 @@ export interface ListFilter {
  */
 export interface PruneOptions {
   readonly olderThan: Duration.Input
+}
+
+/**
+ * The ledger inside of one transaction.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LedgerInTransaction {
+  /**
+   * Claims the key until the transaction ends. While another transaction has it, waits for the end of that one; can be
+   * interrupted while it waits.
+   */
+  readonly claim: (request: Record.ClaimRequest) => Effect.Effect<Record.ClaimReply, EffectStoreError>
+  /** Records the result, if the transaction commits. */
+  readonly complete: (item: Record.CompleteItem) => Effect.Effect<Record.Fenced, EffectStoreError>
+}
+
+/**
+ * Transactions of a store that lives in a database of the program's own.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface EffectTransactions {
+  /** Whether a fiber with these services is inside a transaction of the database. */
+  readonly isInside: (services: Context.Context<never>) => boolean
+  /** Whether the database of these services is another one than the ledger's, as far as can be told. */
+  readonly isElsewhere: (services: Context.Context<never>) => boolean
+  /**
+   * Runs `work` in a transaction: what it writes over the same client is committed with its records if it succeeds, and
+   * rolled back if it fails, dies or is interrupted.
+   *
+   * **Details**
+   *
+   * It fails as `work` does, with the identical cause, and with `EffectStoreError` where the transaction cannot begin or
+   * commit. Only `work` can be interrupted, where it allows it.
+   */
+  readonly run: <A, E>(
+    work: (ledger: LedgerInTransaction) => Effect.Effect<A, E>
+  ) => Effect.Effect<A, E | EffectStoreError>
 }
 
 /**
@@ -82,4 +123,6 @@ export interface IEffectStore {
   readonly prune: (options: PruneOptions) => Effect.Effect<number, EffectStoreError>
   /** Wakes whoever waits for a change of the key; it may wake without a cause, and never ends by itself. */
   readonly changes: (key: string) => Stream.Stream<void, EffectStoreError>
+  /** For tools with `transactional: true`, where the program writes to the ledger's own database; else left out. */
+  readonly transactions?: EffectTransactions | undefined
 }
