@@ -93,12 +93,12 @@ const standard = {
 }
 
 const schemas: ReadonlyArray<readonly [name: string, schema: () => unknown]> = [
-  ["Zod", () => city],
-  ["jsonSchema()", () => ai.jsonSchema(jsonCity)],
-  ["jsonSchema() of a promise", () => ai.jsonSchema(async () => jsonCity)],
-  ["a lazy schema", () => lazySchema(() => ai.jsonSchema(jsonCity))],
-  ["Standard Schema", () => standard],
-  ["effectSchema()", () => effectSchema(Schema.Struct({ city: Schema.String }))]
+  ["a tool with Zod", () => city],
+  ["a tool with jsonSchema()", () => ai.jsonSchema(jsonCity)],
+  ["a tool with jsonSchema() of a promise", () => ai.jsonSchema(async () => jsonCity)],
+  ["a tool with a lazy schema", () => lazySchema(() => ai.jsonSchema(jsonCity))],
+  ["a tool with Standard Schema", () => standard],
+  ["a tool with effectSchema()", () => effectSchema(Schema.Struct({ city: Schema.String }))]
 ]
 
 const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "then"]
@@ -137,7 +137,7 @@ const caller = (tool: object, definition: Parameters<typeof ai.experimental_tool
 
 export const kinds: ReadonlyArray<Kind> = [
   ...schemas.map(([name, schema]): Kind => ({
-    name: `a tool with ${name}`,
+    name,
     options: () => ({ inputSchema: schema() }),
     shows: (seen) => [echoes(seen), describesCity(seen)]
   })),
