@@ -11,6 +11,7 @@ import {
   counting,
   ended,
   failsWith,
+  failureOf,
   fork,
   gated,
   memory,
@@ -208,6 +209,24 @@ describe("reconciliation", () => {
         "failed",
         "executed"
       ])
+    }))
+
+  it.effect("a result that the remote has of an attempt which had denied it is told as that of another input", () =>
+    Effect.gen(function*() {
+      for (const onInputChange of ["replay", "fail"] as const) {
+        const store = yield* memory
+        const events: Array<EffectEvent> = []
+        yield* failureOf(call(store, { input: 1, execute: () => Effect.fail("no") }))
+        const hook = counting()
+        const options = { input: 2, onInputChange, alreadyApplied: () => "found", execute: hook.execute }
+        const second = withEvents(events)(call(store, options))
+        if (onInputChange === "fail") yield* failsWith(second, "EffectInputChangedError")
+        else assert.strictEqual(yield* second, "found")
+        assert.strictEqual(hook.runs, 0)
+        assert.deepStrictEqual(events.map(told), [
+          onInputChange === "fail" ? "conflict inputChanged" : "reconciled inputChanged"
+        ])
+      }
     }))
 
   it.effect("a reconciled record belongs to the input of the attempt that applied the effect", () =>
