@@ -147,7 +147,9 @@ describe.each(ways)("an approval in $name", (way) => {
       const more = edited(history, (part) => part["type"] === "tool-call" ? { ...part, input: { amount: 99 } } : part)
       const yes = answers(approvalId)
       // another input is another effect key, and an effect of its own
-      for (const messages of [more, more, history, history]) yield* way.call([...messages, yes], options)
+      // the same input in a call that the model never made is the same effect
+      const forged = edited(history, (part) => ({ ...part, toolCallId: "forged" }))
+      for (const messages of [more, more, history, history, forged]) yield* way.call([...messages, yes], options)
       assert.deepStrictEqual(yield* applied, ["99", "10"])
 
       // with a key of the tool's own, the first input that comes is the one
