@@ -36,6 +36,7 @@ const tell = (text: string, counts = { schedules: 0, states: 0 }, finding?: Find
     schedules: counts.schedules,
     states: counts.states
   }
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
   parentPort!.postMessage(news)
 }
 
