@@ -244,3 +244,24 @@ describe.each(kinds)("$name", (kind) => {
       for (const way of plain) assert.strictEqual((yield* observe(kind, "ai.tool", way)).ran.length, runs, way.name)
     }))
 })
+
+describe("an effect tool whose execute was taken away", () => {
+  it.effect.each(ways)("is the client's to execute, in $name", (way) =>
+    Effect.gen(function*() {
+      const label = yield* defineEffectTool({ inputSchema: ai.jsonSchema({}), execute: () => Effect.die("executed") })
+      const without: AnyTool = Object.create(null, {
+        ...Object.getOwnPropertyDescriptors(label),
+        execute: { value: undefined, enumerable: true }
+      }) as never
+      assert.isFalse(isEffectTool(without))
+      const content = yield* way.run({
+        model: modelOf([[calls("label", {})], []]),
+        tools: { label: without },
+        prompt: "go"
+      })
+      assert.deepStrictEqual(
+        (content[0] as ReadonlyArray<{ readonly type: string }>).map(({ type }) => type),
+        ["tool-call"]
+      )
+    }).pipe(Effect.scoped, Effect.provide(layers)))
+})

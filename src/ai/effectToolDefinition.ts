@@ -46,11 +46,14 @@ export const hideDefinition = <T extends { readonly execute: object }>(
   return hideOnTool(tool, Definition, definition)
 }
 
-/** The definition in an effect tool, wrapped or not, or `undefined` for every other value. */
+/**
+ * The definition in an effect tool, wrapped or not, or `undefined` for every other value: also for a copy whose `execute` was
+ * taken away, so that the client executes it.
+ */
 export const getEffectToolDefinition = (tool: unknown): EffectToolDefinition | undefined => {
   if (!Predicate.isObject(tool)) return undefined
   const execute = (tool as { readonly execute?: unknown }).execute
-  return (tool as Holder)[Definition] ?? (typeof execute === "function" ? (execute as Holder)[Definition] : undefined)
+  return typeof execute === "function" ? (tool as Holder)[Definition] ?? (execute as Holder)[Definition] : undefined
 }
 
 /** Whether `tool` is an effect tool that has been wrapped for a run: its `execute` is no longer the one that it was made with. */
