@@ -232,3 +232,19 @@ describe.each(ways.filter(({ ours }) => !ours))("an approval in $name", (way) =>
       assert.deepStrictEqual(yield* applied, ["10"])
     }).pipe(Effect.provide(layers)))
 })
+
+describe.each(ways.filter(({ name }) => name === "generateText" || name === "streamText"))(
+  "an approval in $name",
+  (way) => {
+    it.effect("is decided upon anew: a decision that fails ends the call with its failure, and nothing is executed", () =>
+      Effect.gen(function*() {
+        const options = yield* guarded
+        const { approvalId, history } = yield* ask(way, options, ten)
+        const closed = new Error("the bank is closed")
+        const toolApproval = { charge: () => Effect.fail(closed) }
+        const failed = yield* Effect.flip(way.call([...history, answers(approvalId)], { ...options, toolApproval }))
+        assert.strictEqual(failed, closed)
+        assert.deepStrictEqual(yield* applied, [])
+      }).pipe(Effect.provide(layers)))
+  }
+)

@@ -1,6 +1,14 @@
 /** Asking for an approval and resuming with it, in every way in which a call can be made. */
 import * as ai from "ai"
-import { type Allow, EffectStore, generateText, streamText, ToolContext, wrapToolsForRun } from "chamvi-effect"
+import {
+  type Allow,
+  EffectStore,
+  generateText,
+  runAgent,
+  streamText,
+  ToolContext,
+  wrapToolsForRun
+} from "chamvi-effect"
 import type { Ai } from "chamvi-effect"
 import { Effect } from "effect"
 import { calls, readBy, says, scripted } from "./model.ts"
@@ -69,6 +77,17 @@ export const ways: ReadonlyArray<Way> = [
         const result = yield* streamText({ ...known(options), model, messages: [...messages] })
         return { messages: yield* result.responseMessages, read: readByStream(model) }
       }).pipe(Effect.scoped)
+  },
+  {
+    name: "runAgent",
+    ours: true,
+    call: (messages, options, tool) =>
+      Effect.gen(function*() {
+        const model = generating(tool)
+        const agent = new ai.ToolLoopAgent({ ...known(options), model })
+        const result = yield* runAgent(agent, { messages: [...messages] })
+        return { read: readBy(model), messages: result.responseMessages }
+      })
   },
   {
     name: "wrapToolsForRun and plain generateText",
