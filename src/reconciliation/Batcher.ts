@@ -53,12 +53,8 @@ export class Batcher<Item extends { readonly key: string }, Reply> {
         return this.sendBatch(batch.filter(({ item }) => item.key !== refused))
       }
       batch.forEach(({ resume }, i) =>
-        resume(
-          Exit.isSuccess(exit)
-            // a reply that is missing is an empty answer, which the asker refuses
-            ? Effect.succeed(Array.isArray(exit.value) ? exit.value.slice(i, i + 1) as ReadonlyArray<Reply> : [])
-            : exit
-        )
+        // a reply that is missing is an empty answer, and one that is no list stays as it is: the asker refuses both
+        resume(Exit.map(exit, (replies) => Array.isArray(replies) ? replies.slice(i, i + 1) : replies))
       )
     })
   }

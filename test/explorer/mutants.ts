@@ -209,7 +209,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     faults: 0,
     cast: "batched",
     change: { batch: true },
-    program: [{ file: "Batcher.ts", text: "exit.value.slice(i, i + 1)", by: "exit.value.slice(0, 1)" }]
+    program: [{ file: "Batcher.ts", text: "replies.slice(i, i + 1)", by: "replies.slice(0, 1)" }]
   },
   "a batch that leaves out all but its first": {
     kind: "strict",

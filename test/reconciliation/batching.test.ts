@@ -46,6 +46,20 @@ describe("A store that is worth batching", () => {
       assert.deepStrictEqual(requests, ["claim 1", "complete 1", "claim 1"])
     }).pipe(Effect.scoped))
 
+  it.effect("fails all calls of a request that it answers with no list", () =>
+    Effect.gen(function*() {
+      const { store } = yield* batched
+      const silent: IEffectStore = { ...store, claim: () => Effect.succeed(undefined as never) }
+      const failures = yield* Effect.forEach(
+        keys(2),
+        (key) => Effect.flip(applyOnce({ key, execute: Effect.succeed })),
+        { concurrency: "unbounded" }
+      ).pipe(Effect.provideService(EffectStore, silent))
+      for (const failure of failures) {
+        assert.deepInclude(failure, { operation: "claim", problem: "it did not answer one reply per item" })
+      }
+    }).pipe(Effect.scoped))
+
   it.effect("gets at most 500 calls in one request, and no request without one", () =>
     Effect.gen(function*() {
       for (const [count, sizes] of [[500, [500]], [501, [500, 1]], [1000, [500, 500]]] as const) {
