@@ -1,9 +1,10 @@
 /**
- * Transactional calls on SQLite in memory, and what they do where a database keeps them waiting.
+ * Transactional calls on SQLite in memory.
  */
 import { Effect } from "effect"
 import * as SqliteClient from "../../src/SqliteClient.ts"
-import { transactionalCases, worldOf } from "../transactional/cases.ts"
+import { transactionalCases } from "../transactional/cases.ts"
+import { worldOf } from "../transactional/world.ts"
 
 transactionalCases(
   "SQLite",

@@ -6,8 +6,9 @@ import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { ended, failsWith, fork } from "../reconciliation/support.ts"
 import { databaseUrl, freshSchema, noPostgres, pool } from "../support/postgres.ts"
-import { notesOf, transactional, transactionalCases, untouched, worldOf, write } from "./cases.ts"
+import { transactionalCases } from "./cases.ts"
 import { transactionalProcesses } from "./processes.ts"
+import { notesOf, transactional, untouched, worldOf, write } from "./world.ts"
 
 const open = (maxConnections = 6) =>
   Effect.gen(function*() {
@@ -130,7 +131,7 @@ describe.skipIf(noPostgres)("A transactional call on Postgres", () => {
         Effect.andThen(write(world, "half"), Effect.exit(world.sql`SELECT no_such_function()`)).pipe(Effect.as("done"))
       const error = yield* failsWith(transactional(world.store, { execute }), "EffectStoreError")
       assert.strictEqual(error["operation"], "record")
-      assert.include(String(error), "execute was rolled back")
+      assert.include(error["message"], "execute was rolled back")
       yield* untouched(world)
     })))
 
@@ -143,8 +144,8 @@ describe.skipIf(noPostgres)("A transactional call on Postgres", () => {
       const execute = () => Effect.andThen(write(world, "half"), sql`INSERT INTO children VALUES (1)`)
       const error = yield* failsWith(transactional(world.store, { execute }), "EffectStoreError")
       assert.strictEqual(error["operation"], "commit")
-      assert.include(String(error), "foreign key")
-      assert.include(String(error), "all was rolled back")
+      assert.include(error["message"], "foreign key")
+      assert.include(error["message"], "all was rolled back")
       yield* untouched(world)
     })))
 

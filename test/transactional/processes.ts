@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { start } from "../fixtures/child.ts"
-import { notesOf, transactional, type World, write } from "./cases.ts"
+import { notesOf, transactional, type World, write } from "./world.ts"
 
 /** A world, and how its database is named to a worker. */
 export interface SharedWorld extends World {

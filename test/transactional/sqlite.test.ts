@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import * as SqliteClient from "../../src/SqliteClient.ts"
 import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
-import { worldOf } from "./cases.ts"
+import { worldOf } from "./world.ts"
 import { transactionalProcesses } from "./processes.ts"
 
 transactionalProcesses(

@@ -1,0 +1,340 @@
+/**
+ * What a transactional call does where its database keeps it waiting, fails, or answers nonsense.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { type EffectEvent, EffectStoreError, type IEffectStore } from "chamvi-effect"
+import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import type { Fenced } from "../../src/EffectRecord.ts"
+import { checkOptions } from "../../src/EffectSettings.ts"
+import type { EffectTransactions } from "../../src/store/IEffectStore.ts"
+import { own } from "../../src/store/lifetime.ts"
+import { transactional } from "../transactional/world.ts"
+import {
+  assertIdle,
+  call,
+  counting,
+  ended,
+  failsWith,
+  fork,
+  gated,
+  memory,
+  told,
+  turns,
+  withEvents,
+  withLogs
+} from "./support.ts"
+
+/** Stands in the way of a transaction at a point of it. */
+interface Obstacles {
+  readonly begin?: Effect.Effect<unknown>
+  readonly claim?: Effect.Effect<unknown, EffectStoreError>
+  readonly commit?: Effect.Effect<unknown>
+  readonly rollback?: Effect.Effect<unknown>
+  /** In the place of replies. */
+  readonly claimed?: unknown
+  readonly completed?: Fenced
+}
+
+/** The ledger in memory, with transactions that do what is asked of them as far as nothing stands in their way. */
+const hindered = (store: IEffectStore, obstacles: Obstacles = {}) => {
+  const seen: Array<string> = []
+  const note = (what: string) => Effect.sync(() => void seen.push(what))
+  const pass = <E = never>(obstacle: Effect.Effect<unknown, E> | undefined) => Effect.asVoid(obstacle ?? Effect.void)
+  const run: EffectTransactions["run"] = (work) =>
+    Effect.gen(function*() {
+      yield* pass(obstacles.begin)
+      yield* note("begin")
+      let key: string | undefined
+      const exit = yield* Effect.exit(work({
+        claim: (request) =>
+          Effect.gen(function*() {
+            yield* note("claim")
+            yield* pass(obstacles.claim)
+            const [reply] = yield* store.claim([request])
+            if (reply?._tag === "Claimed") key = request.key
+            return "claimed" in obstacles ? obstacles.claimed as never : reply!
+          }),
+        complete: (item) => Effect.map(store.complete([item]), ([reply]) => obstacles.completed ?? reply!)
+      }))
+      if (exit._tag === "Success") {
+        yield* pass(obstacles.commit)
+        yield* note("commit")
+      } else {
+        yield* pass(obstacles.rollback)
+        if (key !== undefined) yield* store.remove(key)
+        yield* note("rollback")
+      }
+      return yield* exit
+    })
+  const hinderedStore: IEffectStore = {
+    ...store,
+    transactions: { isInside: () => false, isElsewhere: () => false, run }
+  }
+  return { store: hinderedStore, seen }
+}
+
+const limits = { storeTimeout: 1_000, recordTimeout: 2_000, waitFor: 5_000 }
+
+/** The call has not ended a millisecond before, and has after `millis`. */
+const endsAfter = Effect.fnUntraced(function*(millis: number, fiber: Fiber.Fiber<unknown, unknown>) {
+  yield* TestClock.adjust(millis - 1)
+  yield* turns
+  assert.isFalse(ended(fiber), `before ${millis} ms`)
+  yield* TestClock.adjust(1)
+  yield* turns
+  assert.isTrue(ended(fiber), `after ${millis} ms`)
+})
+
+describe("A transactional call", () => {
+  it.effect("needs a store that lives in the program's own database, and runs nothing on others", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const hook = counting()
+      const error = yield* failsWith(transactional(store, hook), "EffectStoreError")
+      assert.deepInclude({ ...error }, { operation: "begin a transaction", key: "k", permanent: true })
+      assert.include(error["message"], "SqlEffectStore")
+      assert.strictEqual(hook.runs, 0)
+      yield* assertIdle(store)
+    }))
+
+  it.effect("waits for a connection for storeTimeout, and does nothing with one that comes later", () =>
+    Effect.gen(function*() {
+      const connection = yield* Deferred.make<void>()
+      const { seen, store } = hindered(yield* memory, { begin: Deferred.await(connection) })
+      const hook = counting()
+      const fiber = yield* fork(Effect.flip(transactional(store, { ...limits, ...hook })))
+      yield* endsAfter(1_000, fiber)
+      assert.deepInclude(yield* Fiber.join(fiber), {
+        _tag: "EffectStoreError",
+        operation: "begin a transaction",
+        key: "k",
+        problem: "no answer within 1000 ms"
+      })
+      yield* Deferred.succeed(connection, undefined)
+      yield* turns
+      assert.deepStrictEqual(seen, ["begin", "rollback"])
+      assert.strictEqual(hook.runs, 0)
+      yield* assertIdle(store)
+    }))
+
+  it.effect("takes a claim without an answer for another's transaction where the store is alive, until waitFor", () =>
+    Effect.gen(function*() {
+      const { seen, store } = hindered(yield* memory, { claim: Effect.never })
+      const fiber = yield* fork(Effect.flip(transactional(store, limits)))
+      yield* endsAfter(5_000, fiber)
+      assert.deepInclude(yield* Fiber.join(fiber), {
+        _tag: "EffectInProgressError",
+        key: "k",
+        tool: "t",
+        owner: "a transaction that has not ended",
+        remaining: 0
+      })
+      yield* turns
+      assert.deepStrictEqual(seen, ["begin", "claim", "rollback"])
+      yield* assertIdle(store)
+    }))
+
+  it.effect("gives the claim time for an answer, however short waitFor is", () =>
+    Effect.gen(function*() {
+      const { store } = hindered(yield* memory, { claim: Effect.never })
+      yield* endsAfter(200, yield* fork(Effect.flip(transactional(store, { ...limits, waitFor: 0 }))))
+      const slow = hindered(yield* memory, { claim: Effect.sleep(199) })
+      const fiber = yield* fork(transactional(slow.store, { ...limits, waitFor: 0 }))
+      yield* TestClock.adjust(199)
+      assert.strictEqual(yield* Fiber.join(fiber), "done")
+    }))
+
+  it.effect("fails where a store that is asked in the meantime does not answer either", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const { store } = hindered({ ...base, get: () => Effect.never }, { claim: Effect.never })
+      const fiber = yield* fork(Effect.flip(transactional(store, limits)))
+      yield* endsAfter(2_000, fiber)
+      assert.deepInclude(yield* Fiber.join(fiber), { _tag: "EffectStoreError", operation: "claim", key: "k" })
+    }))
+
+  it.effect("goes on with a claim that is answered while the store is asked whether it lives", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const { store } = hindered({ ...base, get: () => Effect.never }, { claim: Effect.sleep(1_500) })
+      const fiber = yield* fork(
+        transactional(store, { ...limits, execute: () => Effect.as(Effect.sleep(60_000), "slow") })
+      )
+      yield* TestClock.adjust(61_499)
+      yield* turns
+      assert.isFalse(ended(fiber))
+      yield* TestClock.adjust(1)
+      assert.strictEqual(yield* Fiber.join(fiber), "slow")
+    }))
+
+  it.effect("that gets no answer to its commit within recordTimeout says that nobody knows", () =>
+    Effect.gen(function*() {
+      const commit = yield* Deferred.make<void>()
+      const { seen, store } = hindered(yield* memory, { commit: Deferred.await(commit) })
+      const fiber = yield* fork(Effect.flip(transactional(store, limits)))
+      yield* endsAfter(2_000, fiber)
+      const error = yield* Fiber.join(fiber)
+      assert.deepInclude(error, {
+        _tag: "EffectStoreError",
+        operation: "commit",
+        key: "k",
+        problem:
+          "no answer within 2000 ms; the effect and its record are both there, or both not: the next call finds out"
+      })
+      yield* Deferred.succeed(commit, undefined)
+      yield* turns
+      assert.deepStrictEqual(seen, ["begin", "claim", "commit"])
+      assert.strictEqual(yield* transactional(store, { execute: () => Effect.die("it ran") }), "done")
+    }))
+
+  it.effect("gives its failure, with or without an answer to the rollback", () =>
+    Effect.gen(function*() {
+      const failure = { _tag: "No" }
+      const { store } = hindered(yield* memory, { rollback: Effect.never })
+      const fiber = yield* fork(Effect.flip(transactional(store, { ...limits, execute: () => Effect.fail(failure) })))
+      yield* endsAfter(1_000, fiber)
+      assert.strictEqual(yield* Fiber.join(fiber), failure)
+    }))
+
+  it.effect("does not wait for ever for the end of a transaction that found a record", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      yield* call(base)
+      const { store } = hindered(base, { commit: Effect.never })
+      const fiber = yield* fork(Effect.flip(transactional(store, limits)))
+      yield* endsAfter(1_000, fiber)
+      assert.deepInclude(yield* Fiber.join(fiber), { _tag: "EffectStoreError", operation: "claim" })
+    }))
+
+  for (const point of ["begin", "claim"] as const) {
+    it.effect(`may be left at once before its ${point} is answered, and then does nothing`, () =>
+      Effect.gen(function*() {
+        const gate = yield* Deferred.make<void>()
+        // a wait that cannot be cut
+        const { seen, store } = hindered(yield* memory, { [point]: Effect.uninterruptible(Deferred.await(gate)) })
+        const hook = counting()
+        const events: Array<EffectEvent> = []
+        const fiber = yield* fork(withEvents(events)(transactional(store, hook)))
+        yield* turns
+        yield* Fiber.interrupt(fiber)
+        assert.deepStrictEqual(events.map(told), ["interrupted"])
+        yield* Deferred.succeed(gate, undefined)
+        yield* turns
+        assert.deepStrictEqual([hook.runs, seen.at(-1)], [0, "rollback"])
+        yield* assertIdle(store)
+      }))
+  }
+
+  it.effect("waits for the rollback where its last caller leaves in execute", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const { seen, store } = hindered(yield* memory, { rollback: Deferred.await(gate) })
+      const hook = gated()
+      const fiber = yield* fork(transactional(store, hook))
+      yield* hook.entered
+      const leaving = yield* fork(Fiber.interrupt(fiber))
+      yield* turns
+      assert.isFalse(ended(leaving))
+      const next = yield* fork(transactional(store))
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(leaving)
+      assert.strictEqual(yield* Fiber.join(next), "done")
+      assert.strictEqual(hook.cut, 1)
+      assert.deepStrictEqual(seen, ["begin", "claim", "rollback", "begin", "claim", "commit"])
+    }))
+
+  it.effect("is stopped by the end of its store", () =>
+    Effect.gen(function*() {
+      const scope = yield* Scope.make()
+      const { seen, store } = hindered(yield* memory)
+      yield* Scope.provide(own(store), scope)
+      const hook = gated()
+      const fiber = yield* fork(Effect.exit(transactional(store, hook)))
+      yield* hook.entered
+      yield* Scope.close(scope, Exit.void)
+      assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
+      assert.deepStrictEqual([hook.cut, seen.at(-1)], [1, "rollback"])
+      yield* assertIdle(store)
+    }))
+
+  const nonsense = [undefined, { _tag: "Claimed" }, { _tag: "Held" }, "yes"]
+  for (const claimed of nonsense) {
+    it.effect(`takes the reply ${JSON.stringify(claimed)} to its claim for a failure of the store`, () =>
+      Effect.gen(function*() {
+        const hook = counting()
+        const { seen, store } = hindered(yield* memory, { claimed })
+        const error = yield* failsWith(transactional(store, hook), "EffectStoreError")
+        assert.deepInclude({ ...error }, { operation: "claim", key: "k" })
+        assert.deepStrictEqual([hook.runs, seen.at(-1)], [0, "rollback"])
+      }))
+  }
+
+  it.effect("whose record cannot be read runs nothing", () =>
+    Effect.gen(function*() {
+      const { store } = hindered(yield* memory, { claimed: { _tag: "Unreadable", tool: "t", problem: "it is torn" } })
+      const error = yield* failsWith(transactional(store, { execute: () => Effect.die("it ran") }), "EffectRecordError")
+      assert.strictEqual(error["problem"], "it is torn")
+    }))
+
+  it.effect("is rolled back where its record is refused", () =>
+    Effect.gen(function*() {
+      const { seen, store } = hindered(yield* memory, { completed: "lost" })
+      const error = yield* failsWith(transactional(store), "EffectStoreError")
+      assert.deepInclude({ ...error }, {
+        operation: "record",
+        key: "k",
+        problem: "the row of the key is not the transaction's any more (execute was rolled back)"
+      })
+      assert.strictEqual(seen.at(-1), "rollback")
+    }))
+
+  it.effect("passes on what the store says of a claim, or of a record, that failed", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const cause = new Error("why")
+      const fails = (operation: string) =>
+        Effect.fail(new EffectStoreError({ operation, problem: "it is down", permanent: true, cause }))
+      const claiming = yield* failsWith(
+        transactional(hindered(base, { claim: fails("claim") }).store),
+        "EffectStoreError"
+      )
+      assert.deepInclude({ ...claiming }, { operation: "claim", problem: "it is down" })
+      const broken = { ...base, complete: () => fails("complete") }
+      const recording = yield* failsWith(transactional(hindered(broken).store), "EffectStoreError")
+      assert.deepInclude({ ...recording }, {
+        operation: "record",
+        problem: "it is down (execute was rolled back)",
+        permanent: true
+      })
+      assert.strictEqual(recording["cause"], cause)
+    }))
+
+  it.effect("sends a release that is due before it claims", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      let down = true
+      const held: IEffectStore = { ...base, release: (items) => down ? Effect.never : base.release(items) }
+      const { store } = hindered(held)
+      const failing = yield* fork(Effect.exit(call(store, { storeTimeout: 10, execute: () => Effect.fail("no") })))
+      yield* TestClock.adjust(10)
+      yield* Fiber.join(failing)
+      down = false
+      assert.strictEqual(yield* transactional(store, { waitFor: 0 }), "done")
+      yield* TestClock.adjust("1 minute")
+      yield* assertIdle(store)
+    }).pipe(withLogs([])))
+
+  it("refuses settings that mean nothing beside it", () => {
+    for (
+      const [options, said] of [
+        [{ transactional: true, lease: 5 }, "The option lease of x is 5; give none beside transactional: true"],
+        [{ transactional: 1 as never }, "The option transactional of x is 1; give true or false."]
+      ] as const
+    ) {
+      assert.throws(() => checkOptions("x", options), said)
+    }
+    checkOptions("x", { transactional: false, lease: 5 })
+    checkOptions("x", { transactional: true })
+  })
+})
