@@ -4,6 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { IEffectStore } from "chamvi-effect"
 import { Deferred, Effect, Fiber, Latch } from "effect"
+import { Application } from "../../src/reconciliation/Application.ts"
 import {
   anotherProcess,
   assertIdle,
@@ -308,6 +309,18 @@ describe("reconciliation", () => {
       yield* cleaned.open
       yield* Fiber.join(leaves)
       yield* assertIdle(store)
+    }))
+
+  it.effect("a caller that leaves in the moment of the end aborts nothing", () =>
+    Effect.gen(function*() {
+      for (const ended of [false, true]) {
+        const application = new Application("k", "t", "")
+        const leave = application.join(() => {})
+        const { signal } = application
+        if (ended) application.end({ _tag: "Over" })
+        yield* leave!
+        assert.strictEqual(signal.aborted, !ended)
+      }
     }))
 
   it.effect("an uninterruptible caller gets its result although it is interrupted", () =>
