@@ -314,7 +314,7 @@ describe("reconciliation", () => {
   it.effect("a caller that leaves in the moment of the end aborts nothing", () =>
     Effect.gen(function*() {
       for (const ended of [false, true]) {
-        const application = new Application("k", "t", "")
+        const application = new Application({ key: "k", tool: "t", fingerprint: "", transactional: false })
         const leave = application.join(() => {})
         const { signal } = application
         if (ended) application.end({ _tag: "Over" })
