@@ -20,7 +20,7 @@ class Bank extends Context.Service<Bank, {
     const charges: Array<number> = []
     return Bank.of({
       charge: (euros) => Effect.sync(() => `charge ${charges.push(euros)}`),
-      charges: Effect.sync(() => charges)
+      charges: Effect.succeed(charges)
     })
   })
 }

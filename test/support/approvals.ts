@@ -13,6 +13,7 @@ import type { Ai } from "chamvi-effect"
 import { Effect } from "effect"
 import { calls, readBy, says, scripted } from "./model.ts"
 import { calls as streamsCalls, readBy as readByStream, says as streamsText, streaming } from "./streamModel.ts"
+import { settle } from "./wrapped.ts"
 
 export type Messages = ReadonlyArray<ai.ModelMessage>
 export type Services = Ai | EffectStore | ToolContext
@@ -96,7 +97,7 @@ export const ways: ReadonlyArray<Way> = [
       Effect.gen(function*() {
         const model = generating(tool)
         const plain = { ...known(yield* wrapped(options)), model, messages: [...messages] }
-        const result = yield* Effect.tryPromise({ try: () => ai.generateText(plain), catch: (error) => error })
+        const result = yield* settle(() => ai.generateText(plain))
         return { read: readBy(model), messages: result.responseMessages }
       }).pipe(Effect.scoped)
   },
@@ -111,10 +112,10 @@ export const ways: ReadonlyArray<Way> = [
           failed = error
         }
         const plain = { ...known(yield* wrapped(options)), model, messages: [...messages], onError }
-        const added = yield* Effect.tryPromise({
-          try: () => ai.streamText(plain).responseMessages,
-          catch: (error) => failed ?? error
-        })
+        const added = yield* Effect.mapError(
+          settle(() => ai.streamText(plain).responseMessages),
+          (error) => failed ?? error
+        )
         return { messages: added, read: readByStream(model) }
       }).pipe(Effect.scoped)
   }
