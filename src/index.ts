@@ -1,3 +1,4 @@
+export { type Agent, type AgentContext, defineAgent } from "./Agent.ts"
 export { Ai, type AiDefaults } from "./Ai.ts"
 export type { CallbackError, CallbackServices } from "./ai/callbackTypes.ts"
 export type { CallServices } from "./ai/callTypes.ts"
@@ -35,6 +36,12 @@ export {
   isEffectTool
 } from "./EffectTool.ts"
 export { embed, embedMany, type EmbedManyOptions, type EmbedOptions } from "./Embed.ts"
+export { Engine } from "./Engine.ts"
+export type { RunInput, RunResult } from "./engine/agentTypes.ts"
+export * from "./engine/errors.ts"
+export type { IEngine, RunError, RunInfo, StartError } from "./engine/IEngine.ts"
+export type { EngineOptions } from "./engine/make.ts"
+export type { RunFilter, RunStatus } from "./engine/RunIndex.ts"
 export * from "./errors.ts"
 export { generateImage, type GenerateImageOptions } from "./GenerateImage.ts"
 export { generateSpeech, type GenerateSpeechOptions } from "./GenerateSpeech.ts"

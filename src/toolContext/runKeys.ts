@@ -27,6 +27,9 @@ const part = (name: string): string => {
 export const keyOf = (runId: string, kind: "state" | "artifact" | "content", name?: string): string =>
   `chamvi/${part(runId)}/${kind}/${name === undefined ? "" : part(name)}`
 
+/** What the keys of all that belongs to a run begin with. */
+export const runPrefix = (runId: string): string => `chamvi/${part(runId)}/`
+
 interface Lock {
   readonly semaphore: Semaphore.Semaphore
   users: number

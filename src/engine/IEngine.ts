@@ -1,0 +1,138 @@
+/**
+ * What an engine does.
+ *
+ * @since 0.1.0
+ */
+import type { Duration, Effect } from "effect"
+import type { EffectRecord } from "../EffectRecord.ts"
+import type { Agent, RunInput, RunResult } from "./agentTypes.ts"
+import type {
+  AgentNotRegisteredError,
+  EngineStoreError,
+  PendingApproval,
+  RunCancelledError,
+  RunConflictError,
+  RunFailedError,
+  RunFailure,
+  RunInputError,
+  RunNotFailedError,
+  RunNotFoundError,
+  RunOfAnotherAgentError,
+  RunWaitingError
+} from "./errors.ts"
+import type { RunFilter, RunStatus } from "./RunIndex.ts"
+import type { AiError } from "../AiError.ts"
+
+/**
+ * A run as `Engine.get` and `Engine.list` tell of it. Times are milliseconds since 1970.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface RunInfo {
+  readonly runId: string
+  readonly agent: string
+  readonly status: RunStatus
+  /** Whether `Engine.cancel` was called and what it stops has not ended yet. */
+  readonly cancelling: boolean
+  /** How often it was retried. */
+  readonly retries: number
+  /** The tool calls that wait for a person. */
+  readonly approvals: ReadonlyArray<PendingApproval>
+  /** What it failed with, if it has failed. */
+  readonly failure: RunFailure | undefined
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly endedAt: number | undefined
+}
+
+/**
+ * What a run that was started fails with where it comes to no result.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type RunError = RunFailedError | RunCancelledError | RunWaitingError
+
+/**
+ * What refuses to start a run.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type StartError =
+  | AgentNotRegisteredError
+  | RunOfAnotherAgentError
+  | RunConflictError
+  | RunInputError
+  | EngineStoreError
+
+/** An agent with any trigger and any output. */
+export interface AnyAgent {
+  readonly name: string
+}
+
+/**
+ * The functions of `Engine`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface IEngine {
+  /**
+   * Runs an agent to its result. The same run id again continues the run, and a completed one answers its recorded result
+   * without calling the model. Interrupting the Effect leaves the run alone.
+   */
+  readonly run: <Trigger, Output>(
+    agent: Agent<string, Trigger, Output, unknown>,
+    input: RunInput<Trigger>
+  ) => Effect.Effect<RunResult<Output>, StartError | RunError | AiError>
+  /** Starts a run, or finds it started, and does not wait for it. */
+  readonly start: <Trigger, Output>(
+    agent: Agent<string, Trigger, Output, unknown>,
+    input: RunInput<Trigger>
+  ) => Effect.Effect<void, StartError>
+  /** Waits for the result of a run that was started, and wakes it if it sleeps. */
+  readonly resume: <Trigger, Output>(
+    agent: Agent<string, Trigger, Output, unknown>,
+    runId: string
+  ) => Effect.Effect<
+    RunResult<Output>,
+    RunNotFoundError | RunOfAnotherAgentError | AgentNotRegisteredError | EngineStoreError | RunError | AiError
+  >
+  /** Starts a failed run again, from its last good step. What was finished is not done again. */
+  readonly retry: (runId: string) => Effect.Effect<void, RunNotFoundError | RunNotFailedError | EngineStoreError>
+  /**
+   * Lets a tool call go ahead. `id` is that of a pending approval, or of one to come (`Engine.approvalId`). The first answer
+   * counts.
+   */
+  readonly approve: (
+    runId: string,
+    id: string,
+    options?: { readonly reason?: string | undefined }
+  ) => Effect.Effect<void, RunNotFoundError | EngineStoreError>
+  /** Refuses a tool call; the model reads so, and goes on. The first answer counts. */
+  readonly deny: (
+    runId: string,
+    id: string,
+    options?: { readonly reason?: string | undefined }
+  ) => Effect.Effect<void, RunNotFoundError | EngineStoreError>
+  /**
+   * Ends a run that has not ended: aborts its model call, interrupts its tools and waits for their finalizers. Where the
+   * agent is registered with this engine, it answers when the run has ended.
+   */
+  readonly cancel: (runId: string) => Effect.Effect<void, RunNotFoundError | EngineStoreError>
+  readonly get: (
+    runId: string
+  ) => Effect.Effect<
+    RunInfo & {
+      /** Effect keys of the run that may or may not have been applied. */
+      readonly keysInDoubt: ReadonlyArray<EffectRecord>
+    },
+    RunNotFoundError | EngineStoreError
+  >
+  /** Runs, the newest first. */
+  readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunInfo>, EngineStoreError>
+  /** Forgets runs that ended long ago, with their state and artifacts, and answers how many. Their ids can be used again. */
+  readonly prune: (options: { readonly olderThan: Duration.Input }) => Effect.Effect<number, EngineStoreError>
+}

@@ -1,0 +1,96 @@
+/**
+ * The list of all runs: what the engine knows of a run beside its execution.
+ */
+import { Effect } from "effect"
+import type { EngineStoreError, PendingApproval, RunFailure } from "./errors.ts"
+
+/**
+ * - `queued`: it has been started, or goes on, as soon as a process has room for it.
+ * - `running`: a process works on it, or did when it died; then it is resumed.
+ * - `waiting`: it waits for a person.
+ * - `completed`, `failed`, `cancelled`: it has ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RunStatus = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
+
+export interface RunRow {
+  readonly runId: string
+  readonly agent: string
+  readonly incarnation: string
+  readonly status: RunStatus
+  /** The hash of trigger and prompt. */
+  readonly fingerprint: string
+  /** Trigger and prompt. */
+  readonly input: string
+  /** How often it was retried. */
+  readonly retries: number
+  /** For each retry, the step whose model answer was no good until then, and is generated again. */
+  readonly redo: ReadonlyArray<number | null>
+  /** The step that a retry would have to generate again. */
+  readonly again: number | null
+  readonly cancelling: boolean
+  readonly approvals: ReadonlyArray<PendingApproval>
+  readonly failure: RunFailure | undefined
+  /** What came of it. */
+  readonly outcome: string | undefined
+  /** Milliseconds. */
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly endedAt: number | undefined
+}
+
+export interface RunFilter {
+  readonly agent?: string | undefined
+  readonly status?: RunStatus | ReadonlyArray<RunStatus> | undefined
+  /** Runs that ended before this time, in milliseconds. */
+  readonly endedBefore?: number | undefined
+  /** The most that are listed, the newest first. Default: 100. */
+  readonly limit?: number | undefined
+}
+
+export interface RunIndex {
+  /** Adds the row, unless there is one of its id: then that one is the answer, and stays as it is. */
+  readonly insert: (row: RunRow) => Effect.Effect<RunRow | undefined, EngineStoreError>
+  readonly get: (runId: string) => Effect.Effect<RunRow | undefined, EngineStoreError>
+  /** Replaces the row by what `change` makes of it, in one atomic step; `undefined` leaves it. Answers the row as it is then. */
+  readonly update: (
+    runId: string,
+    change: (row: RunRow) => RunRow | undefined
+  ) => Effect.Effect<RunRow | undefined, EngineStoreError>
+  /** The newest first. */
+  readonly list: (filter: RunFilter) => Effect.Effect<ReadonlyArray<RunRow>, EngineStoreError>
+  readonly remove: (runId: string) => Effect.Effect<void, EngineStoreError>
+}
+
+export const defaultLimit = 100
+
+const matches = ({ agent, endedBefore, status }: RunFilter) => (row: RunRow): boolean =>
+  (agent === undefined || row.agent === agent)
+  && (status === undefined || (typeof status === "string" ? row.status === status : status.includes(row.status)))
+  && (endedBefore === undefined || row.endedAt !== undefined && row.endedAt < endedBefore)
+
+/** In this process's memory. */
+export const makeMemory = Effect.sync((): RunIndex => {
+  const rows = new Map<string, RunRow>()
+  return {
+    insert: (row) =>
+      Effect.sync(() => {
+        const known = rows.get(row.runId)
+        if (known === undefined) rows.set(row.runId, row)
+        return known
+      }),
+    get: (runId) => Effect.sync(() => rows.get(runId)),
+    update: (runId, change) =>
+      Effect.sync(() => {
+        const row = rows.get(runId)
+        const next = row && change(row)
+        if (next !== undefined) rows.set(runId, next)
+        return next ?? row
+      }),
+    list: (filter) =>
+      Effect.sync(() => [...rows.values()].filter(matches(filter)).toReversed().slice(0, filter.limit ?? defaultLimit)),
+    remove: (runId) => Effect.sync(() => void rows.delete(runId))
+  }
+})

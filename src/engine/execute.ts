@@ -1,0 +1,228 @@
+/**
+ * One execution of a run in this process: from the start, through what is stored, to its end or its suspension.
+ */
+import type { ModelMessage } from "ai"
+import { Cause, Clock, Context, Effect, Exit, Option, Predicate } from "effect"
+import { KeyValueStore } from "effect/persistence"
+import { Ai } from "../Ai.ts"
+import { type CallPlace, Loop } from "../ai/journal.ts"
+import { AiError } from "../AiError.ts"
+import { EffectStore, type IEffectStore } from "../EffectStore.ts"
+import { hookAnswer } from "../internal/promiseBridge.ts"
+import { ToolContext } from "../ToolContext.ts"
+import type { RegisteredAgent } from "./agentTypes.ts"
+import { allowing } from "./allowed.ts"
+import type { RunFailure } from "./errors.ts"
+import type { Gate } from "./Gate.ts"
+import { approvalSignal, make as makeJournal } from "./journal.ts"
+import { type LoopResult, maxRetriesOf, runLoop } from "./loop.ts"
+import type { Execution, Start } from "./port.ts"
+import { readInput } from "./runInput.ts"
+import type { RunIndex, RunRow } from "./RunIndex.ts"
+import { toolsOfRun } from "./tools.ts"
+import { make as makeValues, untilStored } from "./values.ts"
+
+/** What the runs of an engine stand on. */
+export interface Ground {
+  readonly index: RunIndex
+  readonly store: IEffectStore
+  readonly keyValues: KeyValueStore.KeyValueStore
+  readonly gate: Gate
+  readonly maxRowSize: number
+}
+
+/** What is kept of a completed run. */
+export interface Outcome {
+  readonly text: string
+  readonly finishReason: LoopResult["finishReason"]
+  readonly usage: LoopResult["totalUsage"]
+  readonly steps: number
+  readonly responseMessages: ReadonlyArray<ModelMessage>
+  /** What reading the output again takes. */
+  readonly last: {
+    readonly usage: LoopResult["totalUsage"]
+    readonly response: { readonly id: string; readonly timestamp: Date; readonly modelId: string }
+  }
+}
+
+/** The signal that a failed run waits for. */
+export const retrySignal = (generation: number): string => `retry/${generation}`
+
+type Passed = { readonly _tag: "Over" } | { readonly _tag: "Failed" } | {
+  readonly _tag: "Parked"
+  readonly suspended: boolean
+}
+
+/** The run of one agent, as the port wants it. */
+export const execute =
+  (ground: Ground, agent: RegisteredAgent) => (start: Start, execution: Execution): Effect.Effect<void> => {
+    const { gate, index } = ground
+    const update = (change: (row: RunRow, now: number) => Partial<RunRow>) =>
+      Effect.flatMap(
+        Clock.currentTimeMillis,
+        (now) =>
+          untilStored(index.update(start.runId, (row) =>
+            row.incarnation === start.incarnation ? { ...row, updatedAt: now, ...change(row, now) } : undefined))
+      )
+    const current = Effect.map(
+      untilStored(index.get(start.runId)),
+      (row) => row?.incarnation === start.incarnation ? row : undefined
+    )
+
+    const pass = Effect.gen(function*() {
+      const row = yield* update((row) => isOver(row) || row.cancelling ? {} : { status: "running", failure: undefined })
+      if (row === undefined || row.incarnation !== start.incarnation || isOver(row)) return over
+      if (row.cancelling) {
+        yield* update((_, now) => ({ status: "cancelled", approvals: [], endedAt: now }))
+        return over
+      }
+      const context = yield* Effect.context()
+      const loop = new Loop(context)
+      const exit = yield* Effect.exit(Effect.scoped(attempt(ground, agent, start, execution, row, loop, update)))
+      if (Exit.isSuccess(exit)) {
+        if (Option.isNone(exit.value)) return { _tag: "Parked", suspended: loop.suspended } as const
+        const outcome = exit.value.value
+        yield* update((_, now) => ({ status: "completed", approvals: [], outcome, endedAt: now }))
+        return over
+      }
+      const failure = failureOf(exit.cause, loop.step)
+      const again = isOutputMissing(Cause.squash(exit.cause)) ? loop.step : null
+      yield* update((_, now) => ({ status: "failed", approvals: [], failure, again, endedAt: now }))
+      return { _tag: "Failed" } as const
+    })
+
+    const wait = (passed: Passed): Effect.Effect<void> =>
+      Effect.flatMap(current, (row) => {
+        if (row === undefined) return Effect.void
+        if (passed._tag === "Failed") return execution.wait([retrySignal(row.retries)])
+        if (passed._tag === "Parked" && passed.suspended && !row.cancelling) return execution.suspend
+        return Effect.flatMap(
+          update((row) => row.approvals.length > 0 && row.status === "running" ? { status: "waiting" } : {}),
+          (row) => execution.wait((row?.approvals ?? []).map(({ id }) => approvalSignal(id)))
+        )
+      })
+
+    const whole: Effect.Effect<void> = Effect.suspend(() =>
+      Effect.flatMap(
+        gate.within(start.agent, pass),
+        (passed: Passed) => passed._tag === "Over" ? Effect.void : Effect.andThen(wait(passed), whole)
+      )
+    )
+    return whole
+  }
+
+const over = { _tag: "Over" } as const
+
+const isOver = ({ status }: RunRow): boolean => status === "completed" || status === "cancelled"
+
+type Update = (change: (row: RunRow, now: number) => Partial<RunRow>) => Effect.Effect<RunRow | undefined>
+
+/** The loop with all that belongs to the run: its context, its tools, its journal. Answers the outcome as text. */
+const attempt = Effect.fnUntraced(function*(
+  ground: Ground,
+  agent: RegisteredAgent,
+  start: Start,
+  execution: Execution,
+  row: RunRow,
+  loop: Loop,
+  update: Update
+) {
+  const { definition } = agent
+  const stop = new AbortController()
+  yield* Effect.addFinalizer((exit) =>
+    Effect.sync(() => Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) ? stop.abort() : undefined)
+  )
+  const bare = yield* contextOf(ground, { runId: start.runId, agent: start.agent, signal: stop.signal })
+  const values = makeValues(bare.artifacts, ground.maxRowSize)
+  const { prompt, trigger } = yield* readInput(definition, yield* values.read(start.input))
+  const ctx = yield* contextOf(ground, { runId: start.runId, agent: start.agent, trigger, signal: stop.signal })
+  const context = Context.mergeAll(
+    yield* Effect.context(),
+    agent.context,
+    Context.make(ToolContext, ctx),
+    Context.make(EffectStore, ground.store)
+  )
+  const instructions = yield* Effect.provideContext(answer("instructions", definition.instructions, ctx), context)
+  const tools = yield* Effect.provideContext(toolsOfRun(agent, ctx), context)
+  const settled = (id: string) =>
+    update((row) => ({ approvals: row.approvals.filter((approval) => approval.id !== id) }))
+  const journal = makeJournal({
+    execution,
+    values,
+    generation: row.retries,
+    redo: row.redo,
+    maxRetries: maxRetriesOf(definition.options, Context.get(agent.context, Ai).defaults),
+    requested: (id, place, input) => update((row) => ({ approvals: added(row, id, place, input) })),
+    answered: (id) => row.approvals.some((approval) => approval.id === id) ? settled(id) : Effect.void
+  })
+  const result = yield* Effect.provideContext(
+    runLoop({
+      name: definition.name,
+      options: {
+        ...definition.options,
+        ...prompt,
+        ...instructions === undefined ? {} : { instructions }
+      },
+      tools,
+      allow: definition.allow && allowing(definition.allow, context),
+      output: definition.output,
+      journal,
+      loop,
+      context
+    }),
+    context
+  )
+  if (Option.isNone(result)) return Option.none<string>()
+  return Option.some(yield* values.write("outcome", yield* outcomeOf(result.value)))
+})
+
+const contextOf = (ground: Ground, run: Parameters<typeof ToolContext.make>[0]) =>
+  Effect.provideService(ToolContext.make(run), KeyValueStore.KeyValueStore, ground.keyValues)
+
+/** An option that may be a function of the run's context. */
+const answer = (name: string, option: unknown, ctx: ToolContext["Service"]): Effect.Effect<unknown, unknown> =>
+  typeof option === "function"
+    ? hookAnswer(name, () => (option as (ctx: ToolContext["Service"]) => unknown)(ctx))
+    : Effect.succeed(option)
+
+const added = (row: RunRow, id: string, { step, toolCallId, toolName }: CallPlace, input: unknown) =>
+  row.approvals.some((approval) => approval.id === id)
+    ? row.approvals
+    : [...row.approvals, { id, step, toolCallId, toolName, input: JSON.stringify(input) ?? "null" }]
+
+const outcomeOf = (result: LoopResult): Effect.Effect<Outcome, unknown> =>
+  Effect.try({
+    // reading it throws where the model ended without one
+    try: () => result.output,
+    catch: (error) => AiError.from(error)
+  }).pipe(Effect.as({
+    text: result.text,
+    finishReason: result.finishReason,
+    usage: result.totalUsage,
+    steps: result.steps.length,
+    responseMessages: result.responseMessages,
+    last: {
+      usage: result.finalStep.usage,
+      response: {
+        id: result.finalStep.response.id,
+        timestamp: result.finalStep.response.timestamp,
+        modelId: result.finalStep.response.modelId
+      }
+    }
+  }))
+
+/** The model has answered, and its answer is no output: to ask for it again is all that a retry can do. */
+const isOutputMissing = (failure: unknown): boolean =>
+  failure instanceof AiError
+  && (failure.reason === "NoObjectGeneratedError" || failure.reason === "NoOutputGeneratedError")
+
+const failureOf = (cause: Cause.Cause<unknown>, step: number): RunFailure => {
+  const failure = Cause.squash(cause)
+  const name = Predicate.hasProperty(failure, "_tag")
+    ? failure._tag
+    : Predicate.hasProperty(failure, "name")
+    ? failure.name
+    : "Unknown"
+  const message = Predicate.hasProperty(failure, "message") ? failure.message : failure
+  return { name: String(name), message: String(message), step: Math.max(step, 0) }
+}

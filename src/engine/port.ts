@@ -1,0 +1,154 @@
+/**
+ * What the engine needs of durable execution, and the only place that knows of `effect/workflow`, whose modules are marked
+ * unstable. (`clusterPort.ts` is its counterpart for `effect/cluster`.)
+ */
+import { Cause, Context, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
+import { Activity, DurableDeferred, Workflow, WorkflowEngine } from "effect/workflow"
+
+/** What an execution starts with. Everything else of a run hangs on its id. */
+export interface Start {
+  readonly agent: string
+  readonly runId: string
+  /** Sets the run apart from one of the same id that was pruned. */
+  readonly incarnation: string
+  /** Trigger and prompt, as `StoredValue` writes them. */
+  readonly input: string
+}
+
+/** One execution, seen from inside. */
+export interface Execution {
+  /**
+   * The stored answer of the activity, or that of `body`, which is then stored. `body` must answer: what it dies of is stored
+   * as well. An activity that was cut off runs again.
+   */
+  readonly activity: (name: string, attempt: number, body: Effect.Effect<string>) => Effect.Effect<string>
+  /** What was sent to the signal first, if anything was. */
+  readonly received: (signal: string) => Effect.Effect<Option.Option<string>>
+  /** Goes on when all signals have come; where one has not, the execution is suspended, and replayed when one comes. */
+  readonly wait: (signals: ReadonlyArray<string>) => Effect.Effect<void>
+  /** Ends the execution for now. Call it where nothing of it runs any more. */
+  readonly suspend: Effect.Effect<never>
+}
+
+/** The executions of this process's runs, seen from outside. */
+export class Executions extends Context.Service<Executions, {
+  /** Runs the executions of an agent in this process, for as long as the scope is open. */
+  readonly register: (
+    agent: string,
+    run: (start: Start, execution: Execution) => Effect.Effect<void>
+  ) => Effect.Effect<void, never, Scope.Scope>
+  /** Starts an execution, unless it has been started. It does not wait for it. */
+  readonly start: (start: Start) => Effect.Effect<void>
+  /** Replays a suspended execution. */
+  readonly resume: (execution: ExecutionId) => Effect.Effect<void>
+  /** Sends to a signal, whether the execution waits for it yet or not. The first answer counts. */
+  readonly send: (execution: ExecutionId, signal: string, value: string) => Effect.Effect<void>
+  /** Interrupts what the execution does, and replays it. */
+  readonly interrupt: (execution: ExecutionId) => Effect.Effect<void>
+  /** Forgets an execution that does nothing any more. */
+  readonly forget: (execution: ExecutionId) => Effect.Effect<void>
+}>()("chamvi-effect/engine/Executions") {}
+
+export type ExecutionId = Pick<Start, "agent" | "runId" | "incarnation">
+
+const tagOf = (agent: string): string => `chamvi/agent/${agent}`
+
+const makeWorkflow = (agent: string) =>
+  Workflow.make(tagOf(agent), {
+    payload: { agent: Schema.String, runId: Schema.String, incarnation: Schema.String, input: Schema.String },
+    idempotencyKey: ({ incarnation, runId }) => `${incarnation}/${runId}`
+  })
+
+type RunWorkflow = ReturnType<typeof makeWorkflow>
+
+const signalOf = (name: string) => DurableDeferred.make(name, { success: Schema.String })
+
+/** Where an execution is kept, for those who have to remove it. */
+export interface Kept {
+  readonly workflow: Workflow.Any
+  readonly executionId: string
+}
+
+const executionOf = Effect.map(
+  Effect.context<WorkflowEngine.WorkflowEngine | WorkflowEngine.WorkflowInstance>(),
+  (context): Execution => {
+    const engine = Context.get(context, WorkflowEngine.WorkflowEngine)
+    const instance = Context.get(context, WorkflowEngine.WorkflowInstance)
+    // the fiber that asks may belong to a Promise's world, and know nothing of the workflow
+    const inside = <A, E>(
+      effect: Effect.Effect<A, E, WorkflowEngine.WorkflowEngine | WorkflowEngine.WorkflowInstance>
+    ): Effect.Effect<A, E> =>
+      effect.pipe(
+        Effect.provideService(WorkflowEngine.WorkflowEngine, engine),
+        Effect.provideService(WorkflowEngine.WorkflowInstance, instance)
+      )
+    return {
+      activity: (name, attempt, body) =>
+        inside(Effect.provideService(
+          Activity.make({ name, success: Schema.String, execute: body }),
+          Activity.CurrentAttempt,
+          attempt
+        )),
+      received: (signal) =>
+        Effect.map(
+          inside(engine.deferredResult(signalOf(signal))),
+          Option.flatMap((exit) => Exit.isSuccess(exit) ? Option.some(exit.value) : Option.none())
+        ),
+      wait: (signals) =>
+        inside(Effect.forEach(signals, (signal) => DurableDeferred.await(signalOf(signal)), {
+          concurrency: "unbounded",
+          discard: true
+        })),
+      suspend: Workflow.suspend(instance)
+    }
+  }
+)
+
+/** Executions over any workflow engine. `forget` removes what is kept of one. */
+export const make = (forget: (kept: Kept) => Effect.Effect<void>) =>
+  Effect.gen(function*() {
+    const engine = yield* WorkflowEngine.WorkflowEngine
+    const workflows = new Map<string, RunWorkflow>()
+    const workflowOf = (agent: string): RunWorkflow => {
+      const known = workflows.get(agent) ?? makeWorkflow(agent)
+      workflows.set(agent, known)
+      return known
+    }
+    const idOf = (execution: ExecutionId) => workflowOf(execution.agent).executionId({ ...execution, input: "" })
+    const withId = (
+      execution: ExecutionId,
+      use: (workflow: RunWorkflow, executionId: string) => Effect.Effect<void>
+    ) => Effect.flatMap(idOf(execution), (executionId) => use(workflowOf(execution.agent), executionId))
+    return Executions.of({
+      register: (agent, run) =>
+        engine.register(
+          workflowOf(agent),
+          (start) => Effect.flatMap(executionOf, (execution) => run(start, execution))
+        ),
+      start: (start) =>
+        withId(start, (workflow, executionId) =>
+          Effect.asVoid(Effect.scoped(engine.execute(workflow, { executionId, payload: start, discard: true })))),
+      resume: (execution) =>
+        withId(execution, engine.resume),
+      send: (execution, signal, value) =>
+        withId(execution, (workflow, executionId) =>
+          engine.deferredDone(signalOf(signal), {
+            workflowName: workflow._tag,
+            executionId,
+            deferredName: signal,
+            exit: Exit.succeed(value)
+          })),
+      interrupt: (execution) =>
+        withId(execution, engine.interruptUnsafe),
+      forget: (execution) => withId(execution, (workflow, executionId) => forget({ workflow, executionId }))
+    })
+  })
+
+/** Whether the cause says that an execution was suspended or interrupted, and nothing else. */
+export const isInterrupted = (cause: Cause.Cause<unknown>): boolean => Cause.hasInterruptsOnly(cause)
+
+/** Executions in this process's memory. */
+export const layerMemory: Layer.Layer<Executions> = Layer.effect(
+  Executions,
+  make(() => Effect.void)
+).pipe(Layer.provide(WorkflowEngine.layerMemory))

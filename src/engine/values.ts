@@ -1,0 +1,64 @@
+/**
+ * How the engine writes values of a run into its rows: what JSON cannot carry in tagged form, what is large apart.
+ */
+import { Effect, Schedule } from "effect"
+import * as StoredValue from "../internal/storedValue.ts"
+import type { Artifacts } from "../toolContext/Artifacts.ts"
+import { RunRowTooLargeError } from "./errors.ts"
+
+export interface Values {
+  /** `name` says in the error what was too large. */
+  readonly write: (
+    name: string,
+    value: unknown
+  ) => Effect.Effect<string, RunRowTooLargeError | StoredValue.Unwritable>
+  readonly read: (text: string) => Effect.Effect<unknown>
+}
+
+/** The largest row, in bytes. */
+export const defaultMaxRowSize = 1024 * 1024
+
+const nameOf = (blob: string): string => `chamvi/part/${blob}`
+
+/** Storage that fails comes back, or its process is stopped: there is nobody to tell meanwhile. */
+export const untilStored = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
+  effect.pipe(
+    Effect.tapError((error) => Effect.logWarning("The engine's storage failed, and is tried again", error)),
+    Effect.retry(Schedule.min([Schedule.exponential("100 millis"), Schedule.spaced("5 seconds")])),
+    Effect.orDie
+  )
+
+/** Where large parts stand among the run's artifacts. */
+export const make = (artifacts: Pick<Artifacts, "put" | "get">, maxRowSize: number): Values => ({
+  write: (name, value) =>
+    Effect.flatMap(encode(value), ({ blobs, text }) => {
+      const size = Buffer.byteLength(text)
+      return size > maxRowSize
+        ? Effect.fail(new RunRowTooLargeError({ name, size, limit: maxRowSize }))
+        : Effect.as(
+          untilStored(Effect.forEach(
+            blobs,
+            ([blob, content]) => artifacts.put(nameOf(blob), content, "application/octet-stream"),
+            { discard: true }
+          )),
+          text
+        )
+    }),
+  read: (text) =>
+    Effect.flatMap(
+      untilStored(Effect.forEach(StoredValue.blobsIn(text), (blob) =>
+        Effect.map(artifacts.get(nameOf(blob)), (found) =>
+          found === undefined ? [] : [[blob, found.content] as const]))),
+      (blobs) =>
+        Effect.sync(() => StoredValue.decode(text, new Map(blobs.flat())))
+    )
+})
+
+const encode = (value: unknown): Effect.Effect<StoredValue.Encoded, StoredValue.Unwritable> =>
+  Effect.try({
+    try: () => StoredValue.encode(value),
+    catch: (error) =>
+      error instanceof StoredValue.Unwritable
+        ? error
+        : new StoredValue.Unwritable(`it cannot be read: ${String(error)}`)
+  })

@@ -1,0 +1,47 @@
+/**
+ * An index of runs that wakes who waits for a run of this process.
+ */
+import { Deferred, Effect, type Scope } from "effect"
+import type { RunIndex } from "./RunIndex.ts"
+
+export interface Watched {
+  readonly index: RunIndex
+  /** From when it answers, what it answers ends with the next change of the run. */
+  readonly changed: (runId: string) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
+}
+
+export const watched = (index: RunIndex): Watched => {
+  const watchers = new Map<string, Set<Deferred.Deferred<void>>>()
+  const tell = (runId: string) =>
+    Effect.sync(() => {
+      const waiting = watchers.get(runId)
+      watchers.delete(runId)
+      waiting?.forEach((one) => Deferred.doneUnsafe(one, Effect.void))
+    })
+  return {
+    index: {
+      ...index,
+      insert: (row) => Effect.tap(index.insert(row), () => tell(row.runId)),
+      update: (runId, change) => Effect.tap(index.update(runId, change), () => tell(runId)),
+      remove: (runId) => Effect.tap(index.remove(runId), () => tell(runId))
+    },
+    changed: (runId) =>
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => {
+            const one = Deferred.makeUnsafe<void>()
+            const waiting = watchers.get(runId) ?? new Set()
+            watchers.set(runId, waiting.add(one))
+            return one
+          }),
+          (one) =>
+            Effect.sync(() => {
+              const waiting = watchers.get(runId)
+              waiting?.delete(one)
+              if (waiting?.size === 0) watchers.delete(runId)
+            })
+        ),
+        Deferred.await
+      )
+  }
+}
