@@ -70,7 +70,8 @@ const make = Effect.fnUntraced(function*(
  *
  * - Leases are on the database's clock.
  * - The store's statements never take part in a transaction of the caller: a record must stay, also where the caller's
- *   transaction is rolled back.
+ *   transaction is rolled back. A tool with `transactional: true` is the other case: its effect is a write over the same
+ *   client, and commits with its record or not at all.
  * - In Postgres a claim, a replay, a record, a release is one round trip, and a replay only reads. Calls of one turn share a
  *   round trip each way (`batch`), whose items do not affect each other.
  * - In Postgres a waiter is woken by a notice (LISTEN and NOTIFY). Listening takes one connection of the client's pool,
@@ -106,6 +107,32 @@ const make = Effect.fnUntraced(function*(
  * }).pipe(Layer.provide(Database))
  *
  * const program = applyOnce({ key: "letter:7", execute: () => Effect.succeed("sent") }).pipe(Effect.provide(Ledger))
+ * ```
+ *
+ * **Example** (A write and its record in one transaction)
+ *
+ * ```ts no-run
+ * import { applyOnce } from "chamvi-effect"
+ * import { SqlEffectStore } from "chamvi-effect/SqlEffectStore"
+ * import { Config, Effect, Layer } from "effect"
+ * import { SqlClient } from "effect/sql"
+ * import { PgClient } from "@effect/sql-pg"
+ *
+ * // the ledger and the program's statements share one client
+ * const Database = SqlEffectStore.layer().pipe(
+ *   Layer.provideMerge(PgClient.layerConfig({ url: Config.Redacted("DATABASE_URL") }))
+ * )
+ *
+ * const program = applyOnce({
+ *   key: "order-42:reserve",
+ *   transactional: true,
+ *   execute: () =>
+ *     Effect.gen(function*() {
+ *       const sql = yield* SqlClient.SqlClient
+ *       yield* sql`UPDATE articles SET stock = stock - 1 WHERE id = 7`
+ *       return "reserved"
+ *     })
+ * }).pipe(Effect.provide(Database))
  * ```
  *
  * @category layers

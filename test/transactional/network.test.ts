@@ -61,7 +61,7 @@ describe.skipIf(noPostgres)("A transactional call in a bad network", () => {
     for (const before of ["request", "reply"] as const satisfies ReadonlyArray<Point["before"]>) {
       for (const trouble of ["stall", "cut", "half-close"] as const satisfies ReadonlyArray<Trouble>) {
         it.live(
-          `${trouble} before ${before === "request" ? what : `the reply to ${what}`}: one write, one record`,
+          `${trouble} at the ${before} of ${what}: one write, one record`,
           () =>
             Effect.gen(function*() {
               const schema = yield* freshSchema

@@ -4,7 +4,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { ended, failsWith, fork } from "../reconciliation/support.ts"
+import { call, ended, failsWith, fork } from "../reconciliation/support.ts"
 import { databaseUrl, freshSchema, noPostgres, pool } from "../support/postgres.ts"
 import { transactionalCases } from "./cases.ts"
 import { transactionalProcesses } from "./processes.ts"
@@ -20,7 +20,10 @@ const open = (maxConnections = 6) =>
     return { ...(yield* worldOf(sql, {})), database: `${databaseUrl}#${schema}` }
   })
 
-transactionalCases("Postgres", !noPostgres, open())
+describe.skipIf(noPostgres)("A transactional call on Postgres", () => {
+  transactionalCases(open())
+})
+
 transactionalProcesses("Postgres", !noPostgres, open())
 
 /** An execute that writes and then waits. */
@@ -76,6 +79,19 @@ describe.skipIf(noPostgres)("A transactional call whose key another transaction 
       }
       yield* Deferred.succeed(held.gate, "done")
       assert.strictEqual(yield* Fiber.join(first), "done")
+    })))
+
+  it.live("is waited for by a call of another kind, too", () =>
+    Effect.scoped(Effect.gen(function*() {
+      const world = yield* open()
+      const held = holding(world)
+      const first = yield* fork(transactional(world.store, held))
+      yield* held.entered
+      const second = yield* fork(call(world.another, { execute: () => Effect.die("it ran") }))
+      yield* Effect.sleep(50)
+      assert.isFalse(ended(second))
+      yield* Deferred.succeed(held.gate, "done")
+      assert.deepStrictEqual([yield* Fiber.join(first), yield* Fiber.join(second)], ["done", "done"])
     })))
 
   it.live("leaves at once when it is interrupted", () =>
