@@ -21,7 +21,13 @@ import type { IEffectStore } from "./store/IEffectStore.ts"
 import { makeMemory } from "./store/memory.ts"
 import { own } from "./store/lifetime.ts"
 
-export type { IEffectStore, ListFilter, PruneOptions } from "./store/IEffectStore.ts"
+export type {
+  EffectTransactions,
+  IEffectStore,
+  LedgerInTransaction,
+  ListFilter,
+  PruneOptions
+} from "./store/IEffectStore.ts"
 
 /**
  * The ledger as an Effect service.

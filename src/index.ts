@@ -27,7 +27,14 @@ export type {
 export { EffectResolution } from "./EffectResolution.ts"
 export { effectSchema } from "./EffectSchema.ts"
 export { EffectSettings, type OnInputChange, type SettingsOptions, type WhenInDoubt } from "./EffectSettings.ts"
-export { EffectStore, type IEffectStore, type ListFilter, type PruneOptions } from "./EffectStore.ts"
+export {
+  EffectStore,
+  type EffectTransactions,
+  type IEffectStore,
+  type LedgerInTransaction,
+  type ListFilter,
+  type PruneOptions
+} from "./EffectStore.ts"
 export {
   defineEffectTool,
   type EffectTool,
