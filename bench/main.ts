@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import { benchKey } from "./key.ts"
 import { benchPostgres } from "./postgres.ts"
+import { benchRedis } from "./redis.ts"
 import { benchStores } from "./stores.ts"
 import { benchTools } from "./tools.ts"
 
@@ -11,3 +12,4 @@ await benchKey()
 await Effect.runPromise(Effect.scoped(benchTools(150)))
 await Effect.runPromise(Effect.scoped(benchStores(150)))
 await Effect.runPromise(Effect.scoped(benchPostgres(150)))
+await Effect.runPromise(Effect.scoped(benchRedis(150)))

@@ -2,7 +2,8 @@
  * The store's operations over the scripts.
  */
 import { Duration, Effect, Option, Result, Stream } from "effect"
-import * as Redis from "effect/persistence/Redis"
+import type { Redis } from "effect/persistence/Redis"
+import { hash } from "node:crypto"
 import type { Fenced, ResolveReply, Unreadable } from "../EffectRecord.ts"
 import * as Record from "../EffectRecord.ts"
 import type { EffectResolution } from "../EffectResolution.ts"
@@ -15,7 +16,7 @@ import * as scripts from "./scripts.ts"
 
 /** What the store is made of. */
 export interface Parts {
-  readonly redis: Redis.Redis["Service"]
+  readonly redis: Redis["Service"]
   readonly prefix: string
   readonly channel: string
   readonly changes: (name: string) => Stream.Stream<void, EffectStoreError>
@@ -29,10 +30,13 @@ const pageSize = 500
 /** Each turn that is lost was lost to somebody else's change. */
 const mostTurns = 100
 
-// one key each, so that a call goes to one node of a cluster
-const script = (lua: string) =>
-  Redis.script((name: string, args: ReadonlyArray<string>) => [name, ...args], { lua, numberOfKeys: 1 })
-    .withReturnType<unknown>()
+/** A script by its digest, as `SCRIPT LOAD` would name it. Each has one key, so that a call goes to one node of a cluster. */
+interface Script {
+  readonly lua: string
+  readonly sha: string
+}
+
+const script = (lua: string): Script => ({ lua, sha: hash("sha1", lua) })
 
 const claim = script(scripts.claim)
 const complete = script(scripts.complete)
@@ -70,14 +74,22 @@ const each =
 export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEffectStore => {
   const time = (): string => now === undefined ? "" : millis(now())
 
+  // `redis.eval` asks for the digest of a script at every call; it is known, and a server that has not seen the script says so
+  const evaluate = ({ lua, sha }: Script, name: string, args: ReadonlyArray<string>) =>
+    Effect.catch(
+      redis.send("EVALSHA", sha, "1", name, ...args),
+      (error) =>
+        String(error.cause).includes("NOSCRIPT") ? redis.send("EVAL", lua, "1", name, ...args) : Effect.fail(error)
+    )
+
   /** Runs a script on the key, and checks that its answer is one. */
   const run = (
     operation: string,
-    what: typeof claim,
+    what: Script,
     key: string,
     ...args: ReadonlyArray<string>
   ): Effect.Effect<rows.Answer, EffectStoreError> =>
-    Effect.matchEffect(redis.eval(what)(prefix + key, [time(), ...args]), {
+    Effect.matchEffect(evaluate(what, prefix + key, [time(), ...args]), {
       onFailure: ({ cause }) => Effect.fail(storeError(operation, cause, key)),
       onSuccess: (answer) =>
         rows.isAnswer(answer)
@@ -87,7 +99,7 @@ export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEff
 
   const fenced = (
     operation: string,
-    what: typeof claim,
+    what: Script,
     key: string,
     ...args: ReadonlyArray<string>
   ): Effect.Effect<Fenced, EffectStoreError> =>

@@ -3,7 +3,7 @@
  */
 import { Result, Schema } from "effect"
 import type { ClaimReply, Doubt, EffectRecord, RecordedOutcome, Status, Unreadable } from "../EffectRecord.ts"
-import { fields } from "./scripts.ts"
+import { names } from "./scripts.ts"
 
 /** All that a script answers: texts, the first of which says what the others are. */
 export type Answer = ReadonlyArray<string>
@@ -57,11 +57,12 @@ export interface Found {
 }
 
 /** The row that `get` answered, `undefined` where there is none, or why it cannot be read. */
-export const found = (key: string, [kind, now, ...values]: Answer): Result.Result<Found | undefined, Unreadable> => {
+export const found = (key: string, [kind, ...rest]: Answer): Result.Result<Found | undefined, Unreadable> => {
   if (kind === "N") return Result.succeed(undefined)
-  if (kind !== "V") return Result.fail(unreadable(now, values[0]))
-  const row = Object.fromEntries(fields.map((name, index) => [name, values[index]!])) as Record<
-    typeof fields[number],
+  if (kind !== "V") return Result.fail(unreadable(rest[0], rest[1]))
+  const [now, status, result, ...values] = rest as [string, string, string, ...Array<string>]
+  const row = Object.fromEntries(names.map((name, index) => [name, values[index]!])) as Record<
+    typeof names[number],
     string
   >
   return Result.succeed({
@@ -72,7 +73,7 @@ export const found = (key: string, [kind, now, ...values]: Answer): Result.Resul
       key,
       tool: row.tool,
       runId: row.run,
-      status: row.status as Status,
+      status: status as Status,
       doubt: row.doubt as Doubt,
       token: Number(row.token),
       claimId: row.claim,
@@ -81,8 +82,8 @@ export const found = (key: string, [kind, now, ...values]: Answer): Result.Resul
       owner: row.owner,
       leaseEnd: Number(row.lease),
       fingerprint: row.print,
-      earlier: row.eseen === "" ? undefined : { seenAt: Number(row.eseen), fingerprint: row.eprint },
-      result: row.result === "" ? undefined : row.result,
+      earlier: row.eseen === "-1" ? undefined : { seenAt: Number(row.eseen), fingerprint: row.eprint },
+      result: result === "" ? undefined : result,
       outcome: row.outcome === "" ? undefined : row.outcome as RecordedOutcome,
       createdAt: Number(row.created),
       updatedAt: Number(row.updated),
@@ -91,24 +92,21 @@ export const found = (key: string, [kind, now, ...values]: Answer): Result.Resul
   })
 }
 
-/** The fields of a row with their values, as `replace` writes them. */
-export const written = (record: EffectRecord): ReadonlyArray<string> =>
-  Object.entries(
-    {
-      status: record.status,
-      doubt: record.doubt,
-      token: String(record.token),
-      taken: record.takenOver ? "1" : "0",
-      lease: String(record.leaseEnd),
-      print: record.fingerprint,
-      eseen: record.earlier === undefined ? "" : String(record.earlier.seenAt),
-      eprint: record.earlier?.fingerprint ?? "",
-      result: record.result ?? "",
-      outcome: record.outcome ?? "",
-      updated: String(record.updatedAt),
-      seen: String(record.seenAt)
-    } satisfies { readonly [name in typeof fields[number]]?: string }
-  ).flat()
+/** What `replace` writes of a row, in its order. */
+export const written = (record: EffectRecord): ReadonlyArray<string> => [
+  record.status,
+  record.doubt,
+  String(record.token),
+  record.takenOver ? "1" : "0",
+  String(record.leaseEnd),
+  record.fingerprint,
+  record.earlier === undefined ? "-1" : String(record.earlier.seenAt),
+  record.earlier?.fingerprint ?? "",
+  record.result ?? "",
+  record.outcome ?? "",
+  String(record.updatedAt),
+  String(record.seenAt)
+]
 
 /** What a script answered, checked: a proxy or another server may answer anything. */
 export const isAnswer: (value: unknown) => value is Answer = Schema.is(Schema.Array(Schema.String))
