@@ -164,7 +164,8 @@ export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEff
     )
 
   return {
-    batch: false,
+    // they are sent together anyway; together they also cost this process a third less
+    batch: true,
     claim: each(({ claimId, fingerprint, key, lease, owner, runId, tool }) =>
       Effect.map(run("claim", claim, key, tool, runId, owner, claimId, millis(lease), fingerprint), rows.claimReply)
     ),
