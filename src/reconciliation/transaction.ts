@@ -7,7 +7,7 @@ import { Clock, type Context, Effect, type Fiber } from "effect"
 import type { Claimed, ClaimReply, Held, Recorded } from "../EffectRecord.ts"
 import { EffectNestedError, EffectStoreError } from "../errors.ts"
 import type { LedgerInTransaction } from "../store/IEffectStore.ts"
-import { conflict, isClaimReply, settled, untilFree } from "./acquire.ts"
+import { isClaimReply, settled, untilFree } from "./acquire.ts"
 import type { Application } from "./Application.ts"
 import { decide, type Decided, itemOf, recall, replay, supplyMissing } from "./apply.ts"
 import { monotonicMillis } from "./bounded.ts"
@@ -68,8 +68,6 @@ export const applyInTransaction = (application: Application, call: Call): Effect
         Effect.flatMap(
           answer._tag !== "Held"
             ? Effect.succeed(answer)
-            : answer.tool !== call.tool
-            ? Effect.fail(conflict(call, answer.tool))
             : Effect.scoped(untilFree(application, call, attempt, (answer) => answer)),
           (answer) => ended(application, call, answer as Exclude<Answer, Held>)
         )
@@ -102,7 +100,10 @@ const workOf = (
     fingerprint: call.fingerprint
   }
   return Effect.flatMap(watch.claiming(() => ledger.claim(request)), (reply): Effect.Effect<Answer, unknown> => {
-    if (!isClaimReply(reply)) return Effect.fail(new EffectStoreError({ operation: "claim", key, problem: "no reply" }))
+    if (!isClaimReply(reply))
+      return Effect.fail(
+        new EffectStoreError({ operation: "claim", key, problem: "it did not answer one reply per item" })
+      )
     if (reply._tag !== "Claimed") return Effect.succeed(reply)
     if (reply.takenOver) application.flag({ takenOver: true })
     return Effect.flatMap(

@@ -112,7 +112,6 @@ export const attempting = <A>(
             if (phase === "over") return Effect.interrupt
             phase = "working"
             unlimit()
-            application.running = true
             return Effect.onExit(work, (exit) =>
               Effect.sync(() => {
                 // a rollback that nobody confirms is one all the same, as soon as the database misses its client

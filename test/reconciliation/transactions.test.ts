@@ -3,12 +3,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, EffectStoreError, type IEffectStore } from "chamvi-effect"
-import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import type { Fenced } from "../../src/EffectRecord.ts"
 import { checkOptions } from "../../src/EffectSettings.ts"
-import type { EffectTransactions } from "../../src/store/IEffectStore.ts"
+import { registryOf } from "../../src/reconciliation/Registry.ts"
 import { own } from "../../src/store/lifetime.ts"
+import { hindered } from "../transactional/hindered.ts"
 import { transactional } from "../transactional/world.ts"
 import {
   assertIdle,
@@ -24,55 +24,6 @@ import {
   withEvents,
   withLogs
 } from "./support.ts"
-
-/** Stands in the way of a transaction at a point of it. */
-interface Obstacles {
-  readonly begin?: Effect.Effect<unknown>
-  readonly claim?: Effect.Effect<unknown, EffectStoreError>
-  readonly commit?: Effect.Effect<unknown>
-  readonly rollback?: Effect.Effect<unknown>
-  /** In the place of replies. */
-  readonly claimed?: unknown
-  readonly completed?: Fenced
-}
-
-/** The ledger in memory, with transactions that do what is asked of them as far as nothing stands in their way. */
-const hindered = (store: IEffectStore, obstacles: Obstacles = {}) => {
-  const seen: Array<string> = []
-  const note = (what: string) => Effect.sync(() => void seen.push(what))
-  const pass = <E = never>(obstacle: Effect.Effect<unknown, E> | undefined) => Effect.asVoid(obstacle ?? Effect.void)
-  const run: EffectTransactions["run"] = (work) =>
-    Effect.gen(function*() {
-      yield* pass(obstacles.begin)
-      yield* note("begin")
-      let key: string | undefined
-      const exit = yield* Effect.exit(work({
-        claim: (request) =>
-          Effect.gen(function*() {
-            yield* note("claim")
-            yield* pass(obstacles.claim)
-            const [reply] = yield* store.claim([request])
-            if (reply?._tag === "Claimed") key = request.key
-            return "claimed" in obstacles ? obstacles.claimed as never : reply!
-          }),
-        complete: (item) => Effect.map(store.complete([item]), ([reply]) => obstacles.completed ?? reply!)
-      }))
-      if (exit._tag === "Success") {
-        yield* pass(obstacles.commit)
-        yield* note("commit")
-      } else {
-        yield* pass(obstacles.rollback)
-        if (key !== undefined) yield* store.remove(key)
-        yield* note("rollback")
-      }
-      return yield* exit
-    })
-  const hinderedStore: IEffectStore = {
-    ...store,
-    transactions: { isInside: () => false, isElsewhere: () => false, run }
-  }
-  return { store: hinderedStore, seen }
-}
 
 const limits = { storeTimeout: 1_000, recordTimeout: 2_000, waitFor: 5_000 }
 
@@ -144,6 +95,88 @@ describe("A transactional call", () => {
       yield* TestClock.adjust(199)
       assert.strictEqual(yield* Fiber.join(fiber), "done")
     }))
+
+  it.effect("waits for another's transaction for waitFor where that is shorter than storeTimeout", () =>
+    Effect.gen(function*() {
+      const { store } = hindered(yield* memory, { claim: Effect.never })
+      yield* endsAfter(500, yield* fork(Effect.flip(transactional(store, { ...limits, waitFor: 500 }))))
+    }))
+
+  it.effect("gives each of its steps its own time, and leaves no timer", () =>
+    Effect.gen(function*() {
+      const { store } = hindered(yield* memory, {
+        begin: Effect.sleep(900),
+        claim: Effect.sleep(900),
+        commit: Effect.sleep(1_900)
+      })
+      const clock = yield* Clock.Clock
+      let timers = 0
+      const counted: Clock.Clock = {
+        ...clock,
+        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
+        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
+        sleep: (duration) =>
+          Effect.suspend(() => {
+            timers++
+            return Effect.onExit(clock.sleep(duration), () => Effect.sync(() => void timers--))
+          })
+      }
+      const fiber = yield* fork(
+        Effect.provideService(
+          transactional(store, { ...limits, execute: () => Effect.as(Effect.sleep(10_000), "done") }),
+          Clock.Clock,
+          counted
+        )
+      )
+      yield* TestClock.adjust(60_000)
+      assert.strictEqual(yield* Fiber.join(fiber), "done")
+      yield* turns
+      assert.strictEqual(timers, 0)
+    }))
+
+  it.effect("that was given up runs nothing when its claim is answered, not even what cannot be interrupted", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const { seen, store } = hindered(yield* memory, { claim: Effect.uninterruptible(Deferred.await(gate)) })
+      const hook = counting()
+      const execute = () => Effect.uninterruptible(hook.execute())
+      yield* endsAfter(5_000, yield* fork(Effect.flip(transactional(store, { ...limits, execute }))))
+      yield* Deferred.succeed(gate, undefined)
+      yield* turns
+      assert.deepStrictEqual([hook.runs, seen.at(-1)], [0, "rollback"])
+    }))
+
+  it.effect("commits, and is waited for, where its last caller leaves during the commit", () =>
+    Effect.gen(function*() {
+      const gate = yield* Deferred.make<void>()
+      const { seen, store } = hindered(yield* memory, { commit: Deferred.await(gate) })
+      const leaving = yield* Effect.flatMap(fork(transactional(store)), (fiber) => fork(Fiber.interrupt(fiber)))
+      yield* turns
+      assert.isFalse(ended(leaving))
+      yield* Deferred.succeed(gate, undefined)
+      yield* Fiber.join(leaving)
+      assert.deepStrictEqual(seen, ["begin", "claim", "commit"])
+      yield* assertIdle(store)
+    }))
+
+  it.effect("does not begin for a caller who left while a release was due", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const gate = yield* Deferred.make<void>()
+      const { seen, store } = hindered({
+        ...base,
+        release: (items) => Effect.andThen(Deferred.await(gate), base.release(items))
+      })
+      const failing = yield* fork(Effect.exit(call(store, { storeTimeout: 10, execute: () => Effect.fail("no") })))
+      yield* TestClock.adjust(10)
+      yield* Fiber.join(failing)
+      const fiber = yield* fork(transactional(store))
+      yield* turns
+      yield* Fiber.interrupt(fiber)
+      yield* Deferred.succeed(gate, undefined)
+      yield* turns
+      assert.deepStrictEqual(seen, [])
+    }).pipe(withLogs([])))
 
   it.effect("fails where a store that is asked in the meantime does not answer either", () =>
     Effect.gen(function*() {
@@ -219,6 +252,7 @@ describe("A transactional call", () => {
         yield* turns
         yield* Fiber.interrupt(fiber)
         assert.deepStrictEqual(events.map(told), ["interrupted"])
+        assert.strictEqual(registryOf(store).applications.size, 0)
         yield* Deferred.succeed(gate, undefined)
         yield* turns
         assert.deepStrictEqual([hook.runs, seen.at(-1)], [0, "rollback"])
@@ -265,7 +299,11 @@ describe("A transactional call", () => {
         const hook = counting()
         const { seen, store } = hindered(yield* memory, { claimed })
         const error = yield* failsWith(transactional(store, hook), "EffectStoreError")
-        assert.deepInclude({ ...error }, { operation: "claim", key: "k" })
+        assert.deepInclude({ ...error }, {
+          operation: "claim",
+          key: "k",
+          problem: "it did not answer one reply per item"
+        })
         assert.deepStrictEqual([hook.runs, seen.at(-1)], [0, "rollback"])
       }))
   }
@@ -308,6 +346,10 @@ describe("A transactional call", () => {
         permanent: true
       })
       assert.strictEqual(recording["cause"], cause)
+      const down = { ...base, complete: () => Effect.fail(new EffectStoreError({ operation: "x", problem: "down" })) }
+      const passing = yield* failsWith(transactional(hindered(down).store), "EffectStoreError")
+      assert.notInclude(Object.keys(passing), "permanent")
+      assert.notInclude(Object.keys(passing), "cause")
     }))
 
   it.effect("sends a release that is due before it claims", () =>
