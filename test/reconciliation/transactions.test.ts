@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, EffectStoreError, type IEffectStore } from "chamvi-effect"
-import { Clock, Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { Clock, Deferred, type Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { checkOptions } from "../../src/EffectSettings.ts"
 import { registryOf } from "../../src/reconciliation/Registry.ts"
@@ -111,16 +111,15 @@ describe("A transactional call", () => {
       })
       const clock = yield* Clock.Clock
       let timers = 0
-      const counted: Clock.Clock = {
-        ...clock,
-        currentTimeMillisUnsafe: () => clock.currentTimeMillisUnsafe(),
-        monotonicTimeNanosUnsafe: () => clock.monotonicTimeNanosUnsafe(),
-        sleep: (duration) =>
-          Effect.suspend(() => {
-            timers++
-            return Effect.onExit(clock.sleep(duration), () => Effect.sync(() => void timers--))
-          })
-      }
+      const counted: Clock.Clock = Object.create(clock, {
+        sleep: {
+          value: (duration: Duration.Duration) =>
+            Effect.suspend(() => {
+              timers++
+              return Effect.onExit(clock.sleep(duration), () => Effect.sync(() => void timers--))
+            })
+        }
+      })
       const fiber = yield* fork(
         Effect.provideService(
           transactional(store, { ...limits, execute: () => Effect.as(Effect.sleep(10_000), "done") }),

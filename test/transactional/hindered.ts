@@ -48,7 +48,7 @@ export const hindered = (store: IEffectStore, obstacles: Obstacles = {}) => {
       }
       return yield* exit
     })
-  export const hinderedStore: IEffectStore = {
+  const hinderedStore: IEffectStore = {
     ...store,
     transactions: { isInside: () => false, isElsewhere: () => false, run }
   }
