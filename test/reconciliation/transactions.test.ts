@@ -127,7 +127,7 @@ describe("A transactional call", () => {
           counted
         )
       )
-      yield* TestClock.adjust(60_000)
+      yield* TestClock.adjust(13_700)
       assert.strictEqual(yield* Fiber.join(fiber), "done")
       yield* turns
       assert.strictEqual(timers, 0)
