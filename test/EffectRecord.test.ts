@@ -6,53 +6,22 @@ import { EffectResolution } from "chamvi-effect"
 import { Option } from "effect"
 import * as Row from "../src/EffectRecord.ts"
 import * as RecordedResult from "../src/RecordedResult.ts"
-
-const lease = 1_000
-const request: Row.ClaimRequest = {
-  key: "k",
-  tool: "comment",
-  runId: "run-1",
-  owner: "process 1",
-  claimId: "claim-1",
-  lease,
-  fingerprint: "print-1"
-}
-const second: Row.ClaimRequest = {
-  ...request,
-  runId: "run-2",
-  owner: "process 2",
-  claimId: "claim-2",
-  fingerprint: "print-2"
-}
-const result = RecordedResult.fromJson("1")
-const unavailable = RecordedResult.unavailable("too large")
-const completion = { key: "k", result, outcome: "executed", fingerprint: "print-1" } as const
-
-const rowOf = <A>([row]: Row.Step<A>): Row.EffectRecord => row ?? assert.fail("the step changed nothing")
-const replyOf = <A>([, reply]: Row.Step<A>): A => reply
-const claimedOf = ([, reply]: Row.Step<Row.ClaimReply>): Row.Claimed =>
-  reply._tag === "Claimed" ? reply : assert.fail(`the claim was answered ${reply._tag}`)
-
-/** Claimed at 100 with token 7, until 1,100. */
-const held = rowOf(Row.claim(undefined, request, 100, 7))
-const release = (row: Row.EffectRecord, verdict: Row.Verdict, cleared = false, now = 500) =>
-  rowOf(Row.release(row, { key: row.key, token: row.token, verdict, cleared }, now))
-const released = { none: release(held, "clean"), tried: release(held, "tried"), inDoubt: release(held, "inDoubt") }
-const recorded = rowOf(Row.complete(held, { ...completion, token: 7 }, 500))
-const without = rowOf(Row.complete(held, { ...completion, token: 7, result: unavailable }, 500))
-
-/** Time 600: the lease of `held` is not over. */
-const states: { readonly [name: string]: Row.EffectRecord | undefined } = {
-  absent: undefined,
+import {
+  claimedOf,
+  completion,
   held,
-  expired: { ...held, leaseEnd: 600 },
-  "released, none": released.none,
-  "released, tried": released.tried,
-  "released, inDoubt": released.inDoubt,
+  lease,
+  now,
   recorded,
-  "recorded without a result": without
-}
-const now = 600
+  release,
+  released,
+  replyOf,
+  request,
+  result,
+  rowOf,
+  second,
+  states
+} from "./support/rows.ts"
 
 /** What each operation answers and leaves in each state: `reply`, or `reply -> status/doubt`. */
 const outcomeIn = <A>(step: (row: Row.EffectRecord | undefined) => Row.Step<A>, describeReply: (reply: A) => string) =>
