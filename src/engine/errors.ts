@@ -237,3 +237,20 @@ export class EngineStoreError extends Schema.TaggedError<EngineStoreError>(id("E
     return `The engine could not ${this.operation}: ${oneLine(this.problem)}`
   }
 }
+
+/**
+ * Another process runs an engine on this database. Readers and the operator's commands can open it all the same.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EngineLockedError
+  extends Schema.TaggedError<EngineLockedError>(id("EngineLockedError"))("EngineLockedError", {
+    filename: Schema.String
+  })
+{
+  override get message(): string {
+    return `Another process runs an engine on ${this.filename}, and only one may. It is free again as soon as that process ends. `
+      + `For several processes use an engine on Postgres.`
+  }
+}

@@ -120,10 +120,15 @@ export const make = (forget: (kept: Kept) => Effect.Effect<void>) =>
       use: (workflow: RunWorkflow, executionId: string) => Effect.Effect<void>
     ) => Effect.flatMap(idOf(execution), (executionId) => use(workflowOf(execution.agent), executionId))
     return Executions.of({
+      // what registers is what the executions find in their context
       register: (agent, run) =>
-        engine.register(
-          workflowOf(agent),
-          (start) => Effect.flatMap(executionOf, (execution) => run(start, execution))
+        Effect.provideService(
+          engine.register(
+            workflowOf(agent),
+            (start) => Effect.flatMap(executionOf, (execution) => run(start, execution))
+          ),
+          WorkflowEngine.WorkflowEngine,
+          engine
         ),
       start: (start) =>
         withId(start, (workflow, executionId) =>

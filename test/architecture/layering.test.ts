@@ -26,6 +26,7 @@ const ranks: ReadonlyArray<readonly [rank: number, ...paths: ReadonlyArray<strin
   [4, "Output.ts", "WrapTools.ts", "Step.ts", "ai/"],
   [5, "Agent.ts", "Engine.ts", "engine/"],
   [6, "RedisEffectStore.ts", "redis/"],
+  [6, "SqliteEngine.ts", "engineSql/"],
   [6, "SqlEffectStore.ts", "SqliteEffectStore.ts", "SqliteClient.ts", "sql/", "sqlite/", "testing/", "cli/"],
   [7, "index.ts"]
 ]
@@ -87,6 +88,13 @@ describe("layering", () => {
   it("ranks 0 to 3 never import the AI SDK", () => {
     const found = sources.filter((path) => (rankOf(path) ?? 0) <= 3 && importsOf(path).some(isAiSdk))
     expect(found).toEqual([])
+  })
+
+  it("only the engine's ports know of effect/workflow and effect/cluster", () => {
+    const users = (module: string) => sources.filter((path) => importsOf(path).some((name) => name.startsWith(module)))
+    expect(users("effect/workflow")).toEqual(["src/engine/port.ts"])
+    expect(users("effect/cluster")).toEqual(["src/engineSql/executions.ts"])
+    expect([...reachableFrom("src/index.ts")].filter((name) => name.startsWith("effect/cluster"))).toEqual([])
   })
 
   it("the root pulls in no driver", () => {

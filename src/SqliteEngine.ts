@@ -1,0 +1,118 @@
+/**
+ * The engine on one SQLite file: the default for one machine.
+ *
+ * @since 0.1.0
+ */
+import { Effect, Layer } from "effect"
+import { KeyValueStore } from "effect/persistence"
+import { SqlClient, type SqlError } from "effect/sql"
+import { realpathSync } from "node:fs"
+import type { EffectStore } from "./EffectStore.ts"
+import { Engine } from "./Engine.ts"
+import { EngineLockedError, EngineStoreError } from "./engine/errors.ts"
+import { type EngineOptions, make } from "./engine/make.ts"
+import { layerSingle } from "./engineSql/executions.ts"
+import * as RunIndex from "./engineSql/runIndex.ts"
+import type { EffectStoreError } from "./errors.ts"
+import { isBusy } from "./sqlite/database.ts"
+import * as ExclusiveLock from "./sqlite/exclusiveLock.ts"
+import * as SqliteClient from "./SqliteClient.ts"
+import { SqliteEffectStore } from "./SqliteEffectStore.ts"
+
+/**
+ * @category models
+ * @since 0.1.0
+ */
+export interface SqliteEngineOptions extends EngineOptions {
+  /** The file, which is made if it is missing (its directory is not), or `:memory:`. */
+  readonly filename: string
+  /**
+   * `"durable"` (the default) flushes each step to the disk. With `"fast"` a power loss may take the last steps back, and their
+   * tools are then called again; the death of the process alone does not.
+   */
+  readonly mode?: "durable" | "fast" | undefined
+}
+
+const failure = (filename: string) => (cause: SqlError.SqlError) =>
+  new EngineStoreError({
+    operation: `open ${filename}`,
+    problem: `${
+      cause.reason.message ?? cause.message
+    } (its folder must exist on a local disk, and the file must be a SQLite database)`,
+    cause
+  })
+
+/** Beside the real file, so that processes that reach it over different links agree. */
+const lock = Effect.fnUntraced(function*(filename: string) {
+  if (filename === ":memory:") return
+  yield* Effect.mapError(
+    ExclusiveLock.take(`${realpathSync(filename)}.engine`),
+    (error) => isBusy(error) ? new EngineLockedError({ filename }) : failure(filename)(error)
+  )
+})
+
+/**
+ * The engine and the ledger of effects in one SQLite file, over Node's built-in `node:sqlite`.
+ *
+ * **Details**
+ *
+ * - One process runs an engine on a file. A second one fails with `EngineLockedError`: the first holds a lock beside the file,
+ *   in `<filename>.engine`, which the kernel frees when it ends. The file itself stays open to readers.
+ * - Runs go on by themselves when the next process provides the layer and those of their agents: model calls and tool calls that
+ *   were finished answer from the file.
+ * - What a run keeps in `ctx.state` and `ctx.artifacts` is in the same file.
+ *
+ * **Gotchas**
+ *
+ * The file and its directory must be on a local disk: SQLite's locks do not hold on network file systems.
+ *
+ * **Example** (A run in a file)
+ *
+ * ```ts
+ * import { defineAgent, Engine } from "chamvi-effect"
+ * import { SqliteEngine } from "chamvi-effect/SqliteEngine"
+ * import { MockLanguageModelV4 } from "ai/test"
+ * import { Effect, Layer } from "effect"
+ *
+ * const model = new MockLanguageModelV4({
+ *   doGenerate: async () => ({
+ *     content: [{ type: "text", text: "Hello!" }],
+ *     finishReason: { unified: "stop", raw: undefined },
+ *     usage: {
+ *       inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+ *       outputTokens: { total: 1, text: 1, reasoning: undefined }
+ *     },
+ *     warnings: []
+ *   })
+ * })
+ * const greeter = defineAgent({ name: "greeter", model })
+ *
+ * const program = Effect.flatMap(Engine, (engine) => engine.run(greeter, { runId: "1", prompt: "Say hello." }))
+ * const Live = greeter.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename: ":memory:" })))
+ *
+ * await Effect.runPromise(Effect.map(Effect.provide(program, Live), (result) => result.text)) // => "Hello!"
+ * ```
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const SqliteEngine = {
+  /** The engine, and the ledger that its effect tools use. */
+  layer: (
+    options: SqliteEngineOptions
+  ): Layer.Layer<Engine | EffectStore, EngineStoreError | EngineLockedError | EffectStoreError> => {
+    const { filename, mode } = options
+    const database = Layer.effect(
+      SqlClient.SqlClient,
+      Effect.tap(Effect.mapError(SqliteClient.make({ filename, mode }), failure(filename)), () => lock(filename))
+    )
+    return Layer.effect(
+      Engine,
+      Effect.flatMap(RunIndex.make, (index) => make({ ...options, index, pollInterval: undefined }))
+    ).pipe(
+      Layer.provide([layerSingle, KeyValueStore.layerSql({ table: "chamvi_key_values" })]),
+      Layer.provideMerge(SqliteEffectStore.layer({ filename, mode })),
+      Layer.provide(database)
+    )
+  }
+} as const
