@@ -69,13 +69,17 @@ export const execute =
       (row) => row?.incarnation === start.incarnation ? row : undefined
     )
 
-    const pass = Effect.gen(function*() {
+    /** Whether there is anything to do. To be cancelled, a run needs no turn. */
+    const goesOn = Effect.flatMap(current, (row) =>
+      row === undefined || isOver(row)
+        ? Effect.succeed(false)
+        : !row.cancelling
+        ? Effect.succeed(true)
+        : Effect.as(update((_, now) => ({ status: "cancelled", approvals: [], endedAt: now })), false))
+
+    const pass = Effect.gen(function*(): Effect.fn.Return<Passed> {
       const row = yield* update((row) => isOver(row) || row.cancelling ? {} : { status: "running", failure: undefined })
-      if (row === undefined || row.incarnation !== start.incarnation || isOver(row)) return over
-      if (row.cancelling) {
-        yield* update((_, now) => ({ status: "cancelled", approvals: [], endedAt: now }))
-        return over
-      }
+      if (row === undefined || !(yield* goesOn)) return over
       const context = yield* Effect.context()
       const loop = new Loop(context)
       const exit = yield* Effect.exit(Effect.scoped(attempt(ground, agent, start, execution, row, loop, update)))
@@ -102,12 +106,13 @@ export const execute =
         )
       })
 
-    const whole: Effect.Effect<void> = Effect.suspend(() =>
-      Effect.flatMap(
-        gate.within(start.agent, pass),
-        (passed: Passed) => passed._tag === "Over" ? Effect.void : Effect.andThen(wait(passed), whole)
-      )
-    )
+    const whole: Effect.Effect<void> = Effect.flatMap(goesOn, (goesOn) =>
+      goesOn
+        ? Effect.flatMap(
+          gate.within(start.agent, pass),
+          (passed) => passed._tag === "Over" ? Effect.void : Effect.andThen(wait(passed), whole)
+        )
+        : Effect.void)
     return whole
   }
 

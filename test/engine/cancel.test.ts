@@ -1,0 +1,84 @@
+import { describe, expect, it } from "@effect/vitest"
+import { defineAgent, defineEffectTool, tool } from "chamvi-effect"
+import { Deferred, Effect, Fiber, Schema } from "effect"
+import { calls, says, scripted } from "../support/model.ts"
+import { withAgents } from "./support.ts"
+
+describe("Engine.cancel", () => {
+  it.effect("interrupts the tool that runs, waits for its finalizers, and ends the run as cancelled", () =>
+    Effect.gen(function*() {
+      const reached = yield* Deferred.make<void>()
+      const events: Array<string> = []
+      const wait = defineEffectTool({
+        inputSchema: Schema.Struct({}),
+        execute: () =>
+          Effect.andThen(Deferred.succeed(reached, undefined), Effect.never).pipe(
+            Effect.onInterrupt(() => Effect.sync(() => events.push("finalized")))
+          )
+      })
+      const model = scripted(calls(["wait", {}]), says("Never."))
+      const agent = defineAgent({ name: "waits", model, tools: { wait } })
+      yield* withAgents([agent])((engine) =>
+        Effect.gen(function*() {
+          const run = yield* Effect.forkChild(Effect.flip(engine.run(agent, { runId: "1", prompt: "Wait." })))
+          yield* Deferred.await(reached)
+          yield* engine.cancel("1")
+          expect(events).toEqual(["finalized"])
+          expect(yield* Fiber.join(run)).toMatchObject({ _tag: "RunCancelledError" })
+          const info = yield* engine.get("1")
+          expect(info).toMatchObject({ status: "cancelled", cancelling: false })
+          expect(info.keysInDoubt.length).toBe(1)
+          expect(model.doGenerateCalls.length).toBe(1)
+          // it stays so
+          expect(yield* Effect.flip(engine.run(agent, { runId: "1", prompt: "Wait." }))).toMatchObject({
+            _tag: "RunCancelledError"
+          })
+        })
+      )
+    }))
+
+  it.effect("aborts the model call", () =>
+    Effect.gen(function*() {
+      const reached = yield* Deferred.make<void>()
+      let aborted = false
+      const model = scripted(({ abortSignal }) =>
+        new Promise((_, reject) => {
+          abortSignal?.addEventListener("abort", () => {
+            aborted = true
+            reject(abortSignal.reason)
+          })
+          Deferred.doneUnsafe(reached, Effect.void)
+        })
+      )
+      const agent = defineAgent({ name: "slow", model })
+      yield* withAgents([agent])((engine) =>
+        Effect.gen(function*() {
+          yield* engine.start(agent, { runId: "1", prompt: "Think." })
+          yield* Deferred.await(reached)
+          yield* engine.cancel("1")
+          expect(aborted).toBe(true)
+          expect(yield* engine.get("1")).toMatchObject({ status: "cancelled" })
+        })
+      )
+    }))
+
+  it.effect("ends a run that waits for a person, that has failed, or that waits for its turn", () =>
+    Effect.gen(function*() {
+      const pay = tool({ inputSchema: Schema.Struct({}), needsApproval: true, execute: () => Effect.succeed(1) })
+      const asks = defineAgent({ name: "asks", model: scripted(calls(["pay", {}])), tools: { pay } })
+      const fails = defineAgent({ name: "fails", model: scripted(() => Promise.reject(new Error("no"))) })
+      const slow = defineAgent({ name: "slow", model: scripted(() => new Promise(() => {})) })
+      yield* withAgents([asks, fails, slow], { concurrency: 1 })((engine) =>
+        Effect.gen(function*() {
+          yield* Effect.flip(engine.run(asks, { runId: "asks", prompt: "Pay." }))
+          yield* Effect.flip(engine.run(fails, { runId: "fails", prompt: "Fail." }))
+          yield* engine.start(slow, { runId: "slow", prompt: "Think." })
+          yield* engine.start(slow, { runId: "queued", prompt: "Think." })
+          for (const runId of ["asks", "fails", "queued", "slow"]) {
+            yield* engine.cancel(runId)
+            expect([runId, (yield* engine.get(runId)).status]).toEqual([runId, "cancelled"])
+          }
+        })
+      )
+    }))
+})
