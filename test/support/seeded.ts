@@ -19,7 +19,7 @@ export const seeding = (changes: Bug["changes"]) => {
   return {
     change: (text: string): string =>
       changes.reduce((text, [from, to]) => {
-        const changed = text.replaceAll(typeof from === "string" ? from : new RegExp(from, "g"), to)
+        const changed = text.replaceAll(typeof from === "string" ? from : new RegExp(from, `${from.flags}g`), to)
         if (changed !== text) made.add(from)
         return changed
       }, text),
