@@ -99,11 +99,11 @@ describe.skipIf(!redisIsThere)("a bug in the scripts of Redis", () => {
           const { change, missed } = seeding(changes)
           const buggy: Redis["Service"] = {
             ...redis,
-            send: (command, ...[sha, ...args]) => {
-              const lua = command === "EVALSHA" ? bySha.get(sha!) : undefined
+            send: (command, ...args) => {
+              const lua = command === "EVALSHA" ? bySha.get(args[0]!) : undefined
               return lua === undefined
-                ? redis.send(command, ...[sha!, ...args])
-                : redis.send("EVAL", change(lua), ...args)
+                ? redis.send(command, ...args)
+                : redis.send("EVAL", change(lua), ...args.slice(1))
             }
           }
           let now = 1_700_000_000_000

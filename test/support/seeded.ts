@@ -36,5 +36,5 @@ export const isConvicted = Effect.fnUntraced(function*<E, R>(
   assert.isTrue(Exit.isFailure(exit), `the law "${law}" holds all the same`)
   if (Exit.isSuccess(exit)) return
   const failure = Cause.squash(exit.cause) as LawViolation | Error
-  assert.include(String(failure.name ?? ""), "LawViolation", String(failure))
+  assert.include(failure.name, "LawViolation", String(failure))
 })
