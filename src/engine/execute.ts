@@ -2,7 +2,7 @@
  * One execution of a run in this process: from the start, through what is stored, to its end or its suspension.
  */
 import type { ModelMessage } from "ai"
-import { Cause, Clock, Context, Effect, Exit, Option, Predicate } from "effect"
+import { Cause, Clock, Context, Effect, Exit, Option } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { Ai } from "../Ai.ts"
 import { type CallPlace, Loop } from "../ai/journal.ts"
@@ -14,7 +14,7 @@ import type { RegisteredAgent } from "./agentTypes.ts"
 import { allowing } from "./allowed.ts"
 import type { RunFailure } from "./errors.ts"
 import type { Gate } from "./Gate.ts"
-import { approvalSignal, make as makeJournal } from "./journal.ts"
+import { approvalSignal, inWords, make as makeJournal } from "./journal.ts"
 import { type LoopResult, maxRetriesOf, runLoop } from "./loop.ts"
 import type { Execution, Start } from "./port.ts"
 import { readInput } from "./runInput.ts"
@@ -48,10 +48,16 @@ export interface Outcome {
 /** The signal that a failed run waits for. */
 export const retrySignal = (generation: number): string => `retry/${generation}`
 
-type Passed = { readonly _tag: "Over" } | { readonly _tag: "Failed" } | {
-  readonly _tag: "Parked"
-  readonly suspended: boolean
-}
+/** How a pass through the loop has ended. */
+type Passed =
+  | { readonly _tag: "Over" }
+  | { readonly _tag: "Failed"; readonly generation: number }
+  | {
+    readonly _tag: "Parked"
+    readonly suspended: boolean
+    /** The approvals that it waits for. */
+    readonly approvals: ReadonlySet<string>
+  }
 
 /** The run of one agent, as the port wants it. */
 export const execute =
@@ -82,9 +88,12 @@ export const execute =
       if (row === undefined || !(yield* goesOn)) return over
       const context = yield* Effect.context()
       const loop = new Loop(context)
-      const exit = yield* Effect.exit(Effect.scoped(attempt(ground, agent, start, execution, row, loop, update)))
+      const approvals = new Set<string>()
+      const exit = yield* Effect.exit(
+        Effect.scoped(attempt(ground, agent, start, execution, row, loop, update, approvals))
+      )
       if (Exit.isSuccess(exit)) {
-        if (Option.isNone(exit.value)) return { _tag: "Parked", suspended: loop.suspended } as const
+        if (Option.isNone(exit.value)) return { _tag: "Parked", suspended: loop.suspended, approvals }
         const outcome = exit.value.value
         yield* update((_, now) => ({ status: "completed", approvals: [], outcome, endedAt: now }))
         return over
@@ -92,19 +101,21 @@ export const execute =
       const failure = failureOf(exit.cause, loop.step)
       const again = isOutputMissing(Cause.squash(exit.cause)) ? loop.step : null
       yield* update((_, now) => ({ status: "failed", approvals: [], failure, again, endedAt: now }))
-      return { _tag: "Failed" } as const
+      return { _tag: "Failed", generation: row.retries }
     })
 
-    const wait = (passed: Passed): Effect.Effect<void> =>
-      Effect.flatMap(current, (row) => {
-        if (row === undefined) return Effect.void
-        if (passed._tag === "Failed") return execution.wait([retrySignal(row.retries)])
-        if (passed._tag === "Parked" && passed.suspended && !row.cancelling) return execution.suspend
-        return Effect.flatMap(
+    const wait = (passed: Exclude<Passed, { readonly _tag: "Over" }>): Effect.Effect<void> =>
+      passed._tag === "Failed"
+        ? execution.wait([retrySignal(passed.generation)])
+        : Effect.flatMap(
           update((row) => row.approvals.length > 0 && row.status === "running" ? { status: "waiting" } : {}),
-          (row) => execution.wait((row?.approvals ?? []).map(({ id }) => approvalSignal(id)))
+          (row) =>
+            row?.cancelling === true
+              ? Effect.void
+              : passed.suspended
+              ? execution.suspend
+              : execution.wait([...passed.approvals].map(approvalSignal))
         )
-      })
 
     const whole: Effect.Effect<void> = Effect.flatMap(goesOn, (goesOn) =>
       goesOn
@@ -130,7 +141,8 @@ const attempt = Effect.fnUntraced(function*(
   execution: Execution,
   row: RunRow,
   loop: Loop,
-  update: Update
+  update: Update,
+  approvals: Set<string>
 ) {
   const { definition } = agent
   const stop = new AbortController()
@@ -157,7 +169,10 @@ const attempt = Effect.fnUntraced(function*(
     generation: row.retries,
     redo: row.redo,
     maxRetries: maxRetriesOf(definition.options, Context.get(agent.context, Ai).defaults),
-    requested: (id, place, input) => update((row) => ({ approvals: added(row, id, place, input) })),
+    requested: (id, place, input) => {
+      approvals.add(id)
+      return update((row) => ({ approvals: added(row, id, place, input) }))
+    },
     answered: (id) => row.approvals.some((approval) => approval.id === id) ? settled(id) : Effect.void
   })
   const result = yield* Effect.provideContext(
@@ -221,13 +236,7 @@ const isOutputMissing = (failure: unknown): boolean =>
   failure instanceof AiError
   && (failure.reason === "NoObjectGeneratedError" || failure.reason === "NoOutputGeneratedError")
 
-const failureOf = (cause: Cause.Cause<unknown>, step: number): RunFailure => {
-  const failure = Cause.squash(cause)
-  const name = Predicate.hasProperty(failure, "_tag")
-    ? failure._tag
-    : Predicate.hasProperty(failure, "name")
-    ? failure.name
-    : "Unknown"
-  const message = Predicate.hasProperty(failure, "message") ? failure.message : failure
-  return { name: String(name), message: String(message), step: Math.max(step, 0) }
-}
+const failureOf = (cause: Cause.Cause<unknown>, step: number): RunFailure => ({
+  ...inWords(Cause.squash(cause)),
+  step: Math.max(step, 0)
+})

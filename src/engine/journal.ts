@@ -130,8 +130,15 @@ export const make = (options: JournalOptions): Journal => {
 const failed = (generation: number, error: unknown): Stored => ({
   _tag: "Failed",
   generation,
-  name: Predicate.hasProperty(error, "name") ? String(error.name) : "Error",
-  message: Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
+  ...inWords(error)
+})
+
+/** What is kept of a failure. */
+export const inWords = (error: unknown): { readonly name: string; readonly message: string } => ({
+  name: String(
+    Predicate.hasProperty(error, "_tag") ? error._tag : Predicate.hasProperty(error, "name") ? error.name : "Unknown"
+  ),
+  message: String(Predicate.hasProperty(error, "message") ? error.message : error)
 })
 
 const backoff = Schedule.exponential("2 seconds").pipe(

@@ -24,7 +24,7 @@ export interface Execution {
   readonly activity: (name: string, attempt: number, body: Effect.Effect<string>) => Effect.Effect<string>
   /** What was sent to the signal first, if anything was. */
   readonly received: (signal: string) => Effect.Effect<Option.Option<string>>
-  /** Goes on when all signals have come; where one has not, the execution is suspended, and replayed when one comes. */
+  /** Goes on where one of the signals has come; else the execution is suspended, and replayed when one comes. */
   readonly wait: (signals: ReadonlyArray<string>) => Effect.Effect<void>
   /** Ends the execution for now. Call it where nothing of it runs any more. */
   readonly suspend: Effect.Effect<never>
@@ -94,11 +94,20 @@ const executionOf = Effect.map(
           inside(engine.deferredResult(signalOf(signal))),
           Option.flatMap((exit) => Exit.isSuccess(exit) ? Option.some(exit.value) : Option.none())
         ),
-      wait: (signals) =>
-        inside(Effect.forEach(signals, (signal) => DurableDeferred.await(signalOf(signal)), {
-          concurrency: "unbounded",
-          discard: true
-        })),
+      wait: (signals) => {
+        const deferreds = signals.map(signalOf)
+        const awaited = instance.awaitedDeferreds
+        // who is registered before it looks misses nothing: what comes later wakes the execution once it has been suspended
+        const register = Effect.sync(() =>
+          deferreds.forEach(({ name }) => awaited.set(name, (awaited.get(name) ?? 0) + 1))
+        )
+        // and who goes on must not be cut off by it
+        const forget = Effect.sync(() => deferreds.forEach(({ name }) => awaited.delete(name)))
+        return register.pipe(
+          Effect.andThen(Effect.forEach(deferreds, (deferred) => inside(engine.deferredResult(deferred)))),
+          Effect.flatMap((results) => results.some(Option.isSome) ? forget : Workflow.suspend(instance))
+        )
+      },
       suspend: Workflow.suspend(instance)
     }
   }

@@ -76,7 +76,11 @@ describe("a tool call that needs approval", () => {
       const asked = yield* Deferred.make<void>()
       const go = yield* Deferred.make<void>()
       let paid = 0
-      const pay = tool({ inputSchema: Schema.Struct({}), needsApproval: true, execute: () => Effect.sync(() => ++paid) })
+      const pay = tool({
+        inputSchema: Schema.Struct({}),
+        needsApproval: true,
+        execute: () => Effect.sync(() => ++paid)
+      })
       const model = scripted(
         () =>
           Effect.runPromise(
@@ -108,8 +112,9 @@ describe("a tool call that needs approval", () => {
     const agent = defineAgent({ name: "several", model, tools: { pay } })
     return withAgents([agent])((engine) =>
       Effect.gen(function*() {
-        const { approvals } = yield* Effect.flip(engine.run(agent, { runId: "1", prompt: "Pay." })) as never as
-          Effect.Effect<{ readonly approvals: ReadonlyArray<{ readonly id: string }> }>
+        const { approvals } = yield* Effect.flip(
+          engine.run(agent, { runId: "1", prompt: "Pay." })
+        ) as never as Effect.Effect<{ readonly approvals: ReadonlyArray<{ readonly id: string }> }>
         expect(approvals.length).toBe(2)
         yield* engine.approve("1", approvals[1]!.id)
         expect(yield* Effect.flip(engine.resume(agent, "1"))).toMatchObject({ approvals: [{ toolCallId: "a" }] })

@@ -76,7 +76,9 @@ describe("Engine.run", () => {
         expect(yield* Effect.flip(engine.run(one, { runId: "1", prompt: "Hello?", trigger: later }))).toMatchObject({
           _tag: "RunConflictError"
         })
-        expect((yield* engine.run(one, { runId: "1", prompt: "Hello?", trigger: { at: new Date(0) } })).text).toBe("Hi.")
+        expect((yield* engine.run(one, { runId: "1", prompt: "Hello?", trigger: { at: new Date(0) } })).text).toBe(
+          "Hi."
+        )
       })
     )
   })

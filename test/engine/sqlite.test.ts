@@ -1,0 +1,137 @@
+import { describe, expect, it } from "@effect/vitest"
+import { defineAgent, Engine, tool } from "chamvi-effect"
+import { SqliteEngine } from "chamvi-effect/SqliteEngine"
+import { Effect, Layer, Schema } from "effect"
+import { DatabaseSync } from "node:sqlite"
+import { join } from "node:path"
+import { start } from "../fixtures/child.ts"
+import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
+import { calls, says, scripted } from "../support/model.ts"
+
+const completed = {
+  text: "Charged.",
+  model: ["step 0", "step 1"],
+  remote: ["run-1:charge:7"],
+  looks: ["look"]
+}
+
+describe("a process that is killed", () => {
+  for (
+    const point of [
+      "model 0",
+      "tool",
+      "before the effect",
+      "after the effect",
+      "after the record",
+      "model 1"
+    ]
+  ) {
+    it.live(
+      `at "${point}" leaves a run that the next process completes, with each effect and each model call once`,
+      () =>
+        Effect.gen(function*() {
+          const directory = yield* temporaryDirectory
+          const first = yield* start("engineWorker.ts", directory, point, "first")
+          yield* first.ended
+          const second = yield* start("engineWorker.ts", directory, point, "second")
+          expect(yield* second.line).toEqual(completed)
+        }),
+      { timeout: 60_000 }
+    )
+  }
+
+  it.live(
+    "while the run waits for a person leaves it waiting, and an answer in the next process completes it",
+    () =>
+      Effect.gen(function*() {
+        const directory = yield* temporaryDirectory
+        const first = yield* start("engineWorker.ts", directory, "waiting", "first")
+        expect(yield* first.line).toBe("Failure")
+        yield* first.kill("SIGKILL")
+        yield* first.ended
+        const second = yield* start("engineWorker.ts", directory, "waiting", "second")
+        expect(yield* second.line).toEqual(completed)
+      }),
+    { timeout: 60_000 }
+  )
+})
+
+describe("SqliteEngine", () => {
+  const add = tool({
+    inputSchema: Schema.Struct({ a: Schema.Finite }),
+    execute: ({ a }) => Effect.succeed(a + 1)
+  })
+
+  it.live("keeps runs, and answers them from the file when its layers are built again", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const model = scripted(calls(["add", { a: 1 }]), says("2"))
+      const agent = defineAgent({ name: "adder", model, tools: { add } })
+      const run = Effect.flatMap(Engine, (engine) => engine.run(agent, { runId: "1", prompt: "1 + 1?" })).pipe(
+        Effect.provide(agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename }))))
+      )
+      const first = yield* run
+      expect(yield* run).toEqual(first)
+      expect(model.doGenerateCalls.length).toBe(2)
+    }))
+
+  it.live("lets one engine use a file, and readers beside it", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const layer = SqliteEngine.layer({ filename })
+      const open = Effect.scoped(Layer.build(Layer.fresh(layer)))
+      yield* Effect.gen(function*() {
+        const error = yield* Effect.flip(open)
+        expect(error).toMatchObject({ _tag: "EngineLockedError", filename })
+        const reader = new DatabaseSync(filename, { readOnly: true })
+        expect(reader.prepare("SELECT count(*) AS runs FROM chamvi_runs").get()).toEqual({ runs: 0 })
+        reader.close()
+      }).pipe(Effect.provide(layer))
+      yield* open
+    }))
+
+  it.live("forgets pruned runs, and their ids are free", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const model = scripted(says("Hi."))
+      const agent = defineAgent({ name: "greeter", model })
+      yield* Effect.gen(function*() {
+        const engine = yield* Engine
+        yield* engine.run(agent, { runId: "1", prompt: "Hello?" })
+        expect(yield* engine.prune({ olderThan: -1 })).toBe(1)
+        const reader = new DatabaseSync(filename, { readOnly: true })
+        expect(reader.prepare("SELECT count(*) AS rows FROM chamvi_engine_messages").get()).toEqual({ rows: 0 })
+        expect(reader.prepare("SELECT count(*) AS rows FROM chamvi_engine_replies").get()).toEqual({ rows: 0 })
+        reader.close()
+        yield* engine.run(agent, { runId: "1", prompt: "Who?" })
+        expect(model.doGenerateCalls.length).toBe(2)
+      }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename })))))
+    }))
+
+  it.live("retries and cancels as the engine in memory does", () =>
+    Effect.gen(function*() {
+      let broken = true
+      const model = scripted(
+        calls(["add", { a: 1 }]),
+        () => broken ? Promise.reject(new Error("no credit")) : Promise.resolve(says("2"))
+      )
+      const agent = defineAgent({ name: "adder", model, tools: { add } })
+      const slow = defineAgent({ name: "slow", model: scripted(() => new Promise(() => {})) })
+      yield* Effect.gen(function*() {
+        const engine = yield* Engine
+        yield* Effect.flip(engine.run(agent, { runId: "1", prompt: "1 + 1?" }))
+        broken = false
+        yield* engine.retry("1")
+        expect((yield* engine.resume(agent, "1")).text).toBe("2")
+        expect(model.doGenerateCalls.length).toBe(3)
+        yield* engine.start(slow, { runId: "2", prompt: "Think." })
+        yield* engine.cancel("2")
+        expect(yield* engine.get("2")).toMatchObject({ status: "cancelled" })
+      }).pipe(Effect.provide(
+        agent.layer.pipe(
+          Layer.merge(slow.layer),
+          Layer.provideMerge(SqliteEngine.layer({ filename: ":memory:" }))
+        )
+      ))
+    }))
+})

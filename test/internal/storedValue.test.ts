@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest"
+import { blobsIn, decode, encode, largestInline } from "../../src/internal/storedValue.ts"
+
+const again = (value: unknown): unknown => {
+  const { blobs, text } = encode(value)
+  expect(blobsIn(text).toSorted()).toEqual([...blobs.keys()].toSorted())
+  return decode(text, blobs)
+}
+
+describe("stored values", () => {
+  it("come back as they were: bytes, URLs, Dates, undefined, and what JSON has no form for", () => {
+    const value = {
+      text: "a",
+      none: undefined,
+      nothing: null,
+      list: [1, undefined, -0, Number.NaN, Infinity, 3n],
+      bytes: new Uint8Array([0, 255]),
+      empty: new Uint8Array(),
+      at: new Date(5),
+      never: new Date(Number.NaN),
+      url: new URL("https://example.com/?a=1"),
+      map: new Map([["a", new Date(1)]]),
+      set: new Set([1n]),
+      $: "bytes",
+      v: "own",
+      nested: { $: { $: 1 } }
+    }
+    expect(again(value)).toStrictEqual(value)
+    const proto = JSON.parse(`{"__proto__":{"a":1},"":2}`) as unknown
+    expect(JSON.stringify(again(proto))).toBe(`{"__proto__":{"a":1},"":2}`)
+  })
+
+  it("that are large stand apart: bytes anywhere, texts in files only", () => {
+    const large = new Uint8Array(largestInline + 1).fill(1)
+    const text = "x".repeat(largestInline + 1)
+    const value = { file: { type: "file", mediaType: "image/png", data: { type: "data", data: text } }, text, large }
+    const { blobs, text: json } = encode(value)
+    expect(blobs.size).toBe(2)
+    expect(json.length).toBeLessThan(text.length + 1000)
+    expect(again(value)).toStrictEqual(value)
+    expect(() => decode(json)).toThrow("missing")
+  })
+
+  it("take what others describe as JSON, and leave functions out", () => {
+    class Money {
+      readonly #cents = 5
+      toJSON() {
+        return { cents: this.#cents }
+      }
+    }
+    expect(again({ money: new Money(), run: () => 1 })).toEqual({ money: { cents: 5 } })
+  })
+
+  it("refuse cycles and endless nesting", () => {
+    const cycle: Record<string, unknown> = {}
+    cycle["self"] = cycle
+    expect(() => encode(cycle)).toThrow("holds itself")
+    let deep: unknown = 1
+    for (let i = 0; i < 1000; i++) deep = [deep]
+    expect(() => encode(deep)).toThrow("too deep")
+  })
+})
