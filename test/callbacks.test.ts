@@ -135,6 +135,26 @@ describe("notifications", () => {
       yield* Deferred.await(done)
     }).pipe(Effect.provide(base)))
 
+  for (const name of ["onStart", "onStepStart", "onToolExecutionEnd", "onStepEnd"] as const) {
+    it.effect(`hold up no call whose abortSignal aborts (${name})`, () =>
+      Effect.gen(function*() {
+        const begun = yield* Deferred.make<void>()
+        const stop = new AbortController()
+        const call = yield* Effect.forkChild(Effect.flip(generateText({
+          model: scripted(calls(["add", { a: 1, b: 2 }]), says("3")),
+          prompt: "1 + 2?",
+          tools: { add: yield* makeAdd },
+          stopWhen: isStepCount(2),
+          abortSignal: stop.signal,
+          ...{ [name]: () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never) } as object
+        })))
+        yield* Deferred.await(begun)
+        stop.abort("enough")
+        const { cause, reason } = yield* Fiber.join(call)
+        expect([reason, cause]).toEqual(["Aborted", "enough"])
+      }).pipe(Effect.provide(Logger.layer([])), Effect.provide(base)))
+  }
+
   it.effect("stop when their Ai closes, and the call goes on", () =>
     Effect.gen(function*() {
       const { layer, logged } = keeping()

@@ -5,6 +5,7 @@ import * as ai from "ai"
 import { Cause, Context, Data, Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Scope } from "effect"
 import { describe } from "vitest"
 import { Ai } from "../src/Ai.ts"
+import type { AiError } from "../src/AiError.ts"
 import { defineEffectTool } from "../src/EffectTool.ts"
 import { EffectStore } from "../src/EffectStore.ts"
 import { generateText } from "../src/GenerateText.ts"
@@ -126,6 +127,38 @@ describe("callbacks of tools", () => {
         yield* Deferred.succeed(go, undefined)
         yield* Deferred.await(done)
       }).pipe(Effect.provide(base)))
+  }
+
+  for (const name of ["onInputAvailable", "toModelOutput"] as const) {
+    it.effect(`hold up nobody who ends the call (${name})`, () =>
+      Effect.gen(function*() {
+        const ends = {
+          "leaving a stream": (read: Fiber.Fiber<unknown, unknown>) => Fiber.interrupt(read),
+          "aborting it": (_: unknown, stop: AbortController) => Effect.sync(() => stop.abort())
+        }
+        for (const end of Object.values(ends)) {
+          for (const streams of [true, false]) {
+            const begun = yield* Deferred.make<void>()
+            const slow = yield* tool({
+              inputSchema: empty,
+              execute: () => Effect.succeed("done"),
+              [name]: () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never)
+            })
+            const stop = new AbortController()
+            const options = { prompt: "go", tools: { slow }, stopWhen: ai.isStepCount(2), abortSignal: stop.signal }
+            const call: Effect.Effect<unknown, AiError, Ai | Scope.Scope> = streams
+              ? Effect.flatMap(
+                streamText({ ...options, model: streaming(streamedCalls(["slow", {}]), streamedSays("done")) }),
+                ({ text }) => text
+              )
+              : generateText({ ...options, model: scripted(calls(["slow", {}]), says("done")) })
+            const read = yield* Effect.forkChild(Effect.scoped(call))
+            yield* Deferred.await(begun)
+            yield* end(read, stop)
+            expect(Exit.isFailure(yield* Fiber.await(read))).toBe(true)
+          }
+        }
+      }).pipe(silently, Effect.provide(base)))
   }
 
   it.effect("stop when their Ai closes; the call goes on, and is not failed by those that come later", () =>

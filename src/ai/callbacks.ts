@@ -16,7 +16,7 @@ import type { DecisionName, NotificationName } from "./callbackTypes.ts"
 /** The call that callbacks belong to. */
 export interface CallbackCall {
   readonly context: Context.Context<Ai>
-  /** Interrupts decisions. */
+  /** Interrupts decisions. Notifications go on, and are not waited for any more. */
   readonly signal: AbortSignal
   /** Keeps an eye on a decision, so that its finalizers are done before the call is. */
   readonly track: <A>(start: () => Promise<A>) => Promise<A>
@@ -46,11 +46,25 @@ const bindOption = (name: string, option: unknown, bind: Bind, call: CallbackCal
     : bindOne(option)
 }
 
-const notification: Bind = (name, callback, { context }) => {
+const notification: Bind = (name, callback, { context, signal }) => {
   const ai = Context.get(context, Ai)
   const run = runCall(context)
-  return (...args) => run(heard(`The callback ${name}`, hookAnswer(name, () => callback(...args)), ai))
+  return (...args) =>
+    untilAborted(run(heard(`The callback ${name}`, hookAnswer(name, () => callback(...args)), ai)), signal)
 }
+
+/**
+ * What `answer` comes to, or `undefined` as soon as `signal` aborts. What is behind `answer` goes on: but the AI SDK waits for
+ * callbacks, and whoever ends a call shall not have to.
+ */
+export const untilAborted = <A>(answer: Promise<A>, signal: AbortSignal | undefined): Promise<A | undefined> =>
+  signal === undefined ? answer : new Promise((resolve, reject) => {
+    const release = () => resolve(undefined)
+    const settled = () => signal.removeEventListener("abort", release)
+    signal.addEventListener("abort", release)
+    answer.then(resolve, reject).finally(settled)
+    if (signal.aborted) release()
+  })
 
 /**
  * A callback that nobody may suffer from. It runs in a fiber of `ai` if there is one, with a Scope of its own, and where it

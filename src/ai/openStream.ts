@@ -121,28 +121,7 @@ const callbacksOf = (bound: Record<string, Callback | undefined>, live: LiveCall
       return onEnd?.(event as never)
     }
   }
-  return Object.fromEntries(
-    Object.entries(own).filter(([, callback]) => callback !== undefined)
-      .map(([name, callback]) => [name, isNotification(name) ? letGo(callback!, live.signal) : callback])
-  )
-}
-
-const isNotification = (name: string): boolean => /^(experimental_)?on[A-Z]/.test(name)
-
-/**
- * A notification that the SDK does not wait for any more once the call is aborted. The notification itself goes on: but
- * whoever ends a call shall not have to wait for it.
- */
-const letGo = (callback: Callback, signal: AbortSignal) => (event: never): unknown => {
-  const answer = callback(event)
-  if (!(answer instanceof Promise)) return answer
-  return new Promise((resolve, reject) => {
-    const release = () => resolve(undefined)
-    const settled = () => signal.removeEventListener("abort", release)
-    signal.addEventListener("abort", release)
-    answer.then(resolve, reject).finally(settled)
-    if (signal.aborted) release()
-  })
+  return Object.fromEntries(Object.entries(own).filter(([, callback]) => callback !== undefined))
 }
 
 /** Where a provider's stream may be begun anew, partial outputs have to know of it. */

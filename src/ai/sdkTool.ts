@@ -6,7 +6,7 @@ import type { ToolExecutionOptions, ToolResultOutput } from "@ai-sdk/provider-ut
 import { Effect } from "effect"
 import { hookAnswer } from "../internal/promiseBridge.ts"
 import { copyHidden } from "../internal/toolCopy.ts"
-import { decider, heard, mayHoldEffect } from "./callbacks.ts"
+import { decider, heard, mayHoldEffect, untilAborted } from "./callbacks.ts"
 import { type Caller, type Captured, rebindable } from "./callContext.ts"
 import { contextCodec, type InputCodec, inputCodec, type OutputCodec, outputCodec } from "./codecs.ts"
 import { runnerOf } from "./execute.ts"
@@ -70,11 +70,14 @@ export const sdkTool = <F>(
   return copyHidden(options, { ...fields, execute })
 }
 
-/** Runs a callback for whom nobody suffers: in the fibers of the caller's `Ai`, or in its own where there is none. */
+/**
+ * Runs a callback for whom nobody suffers: in the fibers of the caller's `Ai`, or in its own where there is none. A call that
+ * was aborted does not wait for it.
+ */
 const teller = (name: string, captured: Captured, caller: Caller | undefined) => {
   const runner = runnerOf(captured, caller)
   return <A, E>(callback: Effect.Effect<A, E>): Promise<A | undefined> =>
-    runner()(heard(`A tool's ${name}`, callback, caller?.ai))
+    untilAborted(runner()(heard(`A tool's ${name}`, callback, caller?.ai)), caller?.call?.signal)
 }
 
 const notifier = (

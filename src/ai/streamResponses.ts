@@ -28,7 +28,8 @@ const conversion = (
   const { onEnd = options.onFinish, onStepEnd = options.onStepFinish } = options
   const callbacks = bindCallbacks({ onEnd, onStepEnd }, {
     context,
-    signal: live.signal,
+    // the stream waits for them after an abort too: they save what there was
+    signal: AbortSignal.any([]),
     track: live.executions.track,
     fail: (cause) => live.fail(cause)
   })
