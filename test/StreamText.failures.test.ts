@@ -4,6 +4,7 @@ import { APICallError, isStepCount, NoOutputGeneratedError } from "ai"
 import { Cause, Data, Effect, Exit, Schema, Stream } from "effect"
 import { Ai } from "../src/Ai.ts"
 import { AiError } from "../src/AiError.ts"
+import * as Output from "../src/Output.ts"
 import { streamText, type StreamTextResult } from "../src/StreamText.ts"
 import { tool } from "../src/Tool.ts"
 import { begins, calls, type MakeTurn, says, streaming, type StreamPart, type Turn } from "./support/streamModel.ts"
@@ -60,6 +61,7 @@ const cases: Record<string, Case> = {
   "that fails with what is no error": { turn: [...begins("a"), error("quota")], reason: "Unknown", cause: "quota" },
   "whose stream breaks": { turn: () => breaking(begins("a"), lost), reason: "Unknown", cause: lost },
   "whose stream ends without a word": { turn: [], reason: "NoOutputGeneratedError" },
+  "whose stream ends in the middle of a text": { turn: begins("a", "b"), reason: "NoOutputGeneratedError" },
   "that mixes up its texts": {
     turn: [...begins("a"), { type: "text-delta", id: "other", delta: "b" }, ...says().slice(-2)],
     reason: "Unknown",
@@ -126,6 +128,59 @@ describe("streamText's failure", () => {
       assert.deepStrictEqual(told, [lost])
       yield* Effect.flip(Effect.flatMap(call([...begins("a"), error(lost)]), (result) => result.text))
       assert.strictEqual(print.mock.calls.length, 0)
+    }).pipe(Effect.provide(Ai.layer)))
+
+  it.effect("is told to onError where the provider's stream just ends, and has what came before it", () =>
+    Effect.gen(function*() {
+      const told: Array<unknown> = []
+      const result = yield* streamText({
+        model: streaming(begins("a", "b")),
+        prompt: "go",
+        onError: ({ error }) => Effect.sync(() => told.push(error))
+      })
+      const texts: Array<string> = []
+      const failure = yield* Effect.flip(
+        Stream.runForEach(result.textStream, (text) => Effect.sync(() => texts.push(text)))
+      )
+      assert.deepStrictEqual(texts, ["a", "b"])
+      assert.include(failure.message, "without a finish chunk")
+      assert.deepStrictEqual(told, [failure.cause])
+    }).pipe(Effect.provide(Ai.layer)))
+
+  it.effect("is none where a model ends with a reason of its own, or says nothing", () =>
+    Effect.gen(function*() {
+      const finish = (unified: "other" | "length"): StreamPart => ({
+        ...says().at(-1) as StreamPart & { readonly type: "finish" },
+        finishReason: { unified, raw: undefined }
+      })
+      for (const turn of [[...begins("a"), finish("other")], [...begins("a"), finish("length")], [finish("other")]]) {
+        assert.strictEqual(yield* (yield* call(turn)).text, turn.length > 1 ? "a" : "")
+      }
+      const { text } = yield* streamText({
+        model: streaming(says("a")),
+        prompt: "go",
+        // a clock that stands still
+        _internal: { now: () => 0 }
+      })
+      assert.strictEqual(yield* text, "a")
+    }).pipe(Effect.provide(Ai.layer)))
+
+  it.effect("of elements that do not fit their schema comes after all that do", () =>
+    Effect.gen(function*() {
+      for (const [rest, fitting] of [[`"b"]}`, [1]], [`2,`, [1]], [`"b",2]}`, [1, 2]]] as const) {
+        const result = yield* streamText({
+          model: streaming(says(`{"elements":[1,`, rest)),
+          prompt: "go",
+          output: Output.array({ element: Schema.Int })
+        })
+        const elements: Array<number> = []
+        const error = yield* Effect.flip(
+          Stream.runForEach(result.elementStream, (element) => Effect.sync(() => elements.push(element)))
+        )
+        assert.strictEqual(error.reason, "NoObjectGeneratedError")
+        assert.deepStrictEqual(elements, [...fitting])
+        assert.strictEqual((yield* Effect.flip(result.output)).reason, "NoObjectGeneratedError")
+      }
     }).pipe(Effect.provide(Ai.layer)))
 
   it.effect("leaves no rejected promise behind", () =>

@@ -29,6 +29,8 @@ export class LiveCall {
   abortReason: unknown
   /** Told once nothing comes any more: `failure` is then what the call has failed with, if it has. */
   onOver: () => void = () => undefined
+  /** Told of the failure that the SDK takes for an end. */
+  onCutOff: (error: unknown) => void = () => undefined
   /** The signal of the caller's own. */
   readonly #foreign: AbortSignal | undefined
   readonly #controller = new AbortController()
@@ -120,6 +122,8 @@ export class LiveCall {
       case "finish":
         this.#finishing = true
         return part
+      case "finish-step":
+        return hasEnd(part) ? part : this.#cutOff()
       case "error":
         return this.#failed(part.error)
       case "abort":
@@ -146,6 +150,19 @@ export class LiveCall {
     return last
   }
 
+  // Half a text is not the text. The SDK would go on, and tell of an end.
+  async #cutOff(): Promise<Part> {
+    this.#over = true
+    const error = new NoOutputGeneratedError({ message: "The model's stream ended without a finish chunk." })
+    const failed = this.#failed(error)
+    this.onCutOff(error)
+    this.#controller.abort()
+    await this.executions.ended()
+    this.#parts?.cancel().catch(() => undefined)
+    this.onOver()
+    return failed
+  }
+
   /** The first failure is the call's. */
   #failed(error: unknown): Part {
     if (this.failure !== undefined) return { type: "error", error: Cause.squash(this.failure) }
@@ -167,3 +184,11 @@ export class LiveCall {
     await this.executions.ended()
   }
 }
+
+/**
+ * Whether a provider has said that it is done. Where its stream just ends, the SDK makes up a reason, and has measured
+ * nothing. (Where nothing came at all, it makes an error of that by itself.)
+ */
+const hasEnd = (part: Extract<Part, { readonly type: "finish-step" }>): boolean =>
+  part.finishReason !== "other" || part.rawFinishReason !== undefined || part.performance === undefined
+  || part.performance.responseTimeMs > 0 || part.performance.timeToFirstOutputMs !== undefined

@@ -83,6 +83,7 @@ export const openWith = Effect.fnUntraced(function*(
       }
     }
     const callbacks = bindCallbacks(options, call) as Record<string, Callback | undefined>
+    live.onCutOff = (error) => void callbacks.onError?.({ error } as never)
     const tools = bindTools(call)
     yield* Effect.addFinalizer(() => Effect.promise(() => live.stop(scopeClosed())))
     const own = { abortSignal: live.signal, ...observer.watching(callbacksOf(callbacks, live)) }

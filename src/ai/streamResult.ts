@@ -32,6 +32,11 @@ export const streamResult = (live: LiveCall, options: ResultOptions): AnyResult 
   let parsed: Promise<unknown> | undefined
   const parse = ({ finishReason, response, text, usage }: Step): Promise<unknown> =>
     output.parseCompleteOutput({ text }, { response, usage, finishReason })
+  const complete = Effect.flatMap(end, ({ finalStep }) =>
+    Effect.tryPromise({
+      try: () => parsed ??= parse(finalStep),
+      catch: (error) => AiError.from(error)
+    }))
   const result: { readonly [K in keyof AnyResult]: unknown } = {
     stream: parts,
     textStream: Stream.map(Stream.filter(parts, (part) => part.type === "text-delta"), ({ text }) => text),
@@ -39,10 +44,14 @@ export const streamResult = (live: LiveCall, options: ResultOptions): AnyResult 
     elementStream: Stream.suspend(() =>
       output.createElementStreamTransform() === undefined
         ? Stream.fail(AiError.from(noElements(output)))
-        : converted(
-          live,
-          "break",
-          (from) => partialsOf(from).pipeThrough(output.createElementStreamTransform() as never)
+        : Stream.concat(
+          converted(
+            live,
+            "break",
+            (from) => partialsOf(from).pipeThrough(output.createElementStreamTransform() as never)
+          ),
+          // the SDK leaves out the elements that do not fit: without them, the rest is not all
+          Stream.drain(Stream.fromEffect(complete))
         )
     ),
 
@@ -69,11 +78,7 @@ export const streamResult = (live: LiveCall, options: ResultOptions): AnyResult 
     response: of(({ response }) => response),
     responseMessages: of(({ responseMessages }) => responseMessages),
     providerMetadata: of(({ providerMetadata }) => providerMetadata),
-    output: Effect.flatMap(end, ({ finalStep }) =>
-      Effect.tryPromise({
-        try: () => parsed ??= parse(finalStep),
-        catch: (error) => AiError.from(error)
-      })),
+    output: complete,
 
     consumeStream: Effect.asVoid(end),
     toUIMessageStream: uiStream(live, options.tools),

@@ -107,7 +107,10 @@ export interface StreamTextResult<
     Items<ai.StreamTextResult<TOOLS, RC, OUT>["partialOutputStream"]>,
     AiError | E
   >
-  /** The elements of an `Output.array`, each when it is complete. With another output the Stream fails. */
+  /**
+   * The elements of an `Output.array`, each when it is complete. Where some do not fit their schema, or the list has no end,
+   * the Stream fails after those that came. With another output it fails at once.
+   */
   readonly elementStream: Stream.Stream<Items<ai.StreamTextResult<TOOLS, RC, OUT>["elementStream"]>, AiError | E>
 
   /** The text of the last step. */
