@@ -53,7 +53,7 @@ import type { AiError } from "./AiError.ts"
  * With tools typed as a loose `ToolSet` the compiler cannot see an effect tool: its calls then fail with a clear error where
  * there is no `EffectStore`.
  *
- * The result's fields are getters: a spread of it keeps only a few.
+ * The result's fields are getters: a spread of it keeps only a few, and `output` throws where the call ended with tool calls.
  *
  * **Example** (A call with a tool)
  *

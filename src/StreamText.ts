@@ -33,7 +33,8 @@ export type { StreamPart, StreamTextResult, UIResponseOptions, UIStreamOptions }
  *
  * A call that fails, at its beginning or in the middle of a text, fails every Stream and every Effect with the same
  * `AiError`; its `cause` is the AI SDK's or the provider's own error. What was written before the failure comes before it in
- * the Streams. Nothing is printed, with or without `onError`.
+ * the Streams. A provider's stream that ends without saying so is a failure too (`"NoOutputGeneratedError"`). Nothing is
+ * printed, with or without `onError`.
  *
  * A tool that fails does not make the call fail: the failure becomes a `tool-error` part that carries the identical value.
  *
@@ -53,6 +54,9 @@ export type { StreamPart, StreamTextResult, UIResponseOptions, UIStreamOptions }
  *
  * `Stream.take(1)` on the only reader ends the call. To look at its beginning and go on, fork an Effect of it, `text` say,
  * before.
+ *
+ * A tool or a decision that closes the Scope of its own call waits for its own end: let it fail, interrupt the reader, or fork
+ * the closing.
  *
  * A step that has begun may call its tools before anybody reads, as in the AI SDK; further steps wait for a reader.
  *
