@@ -39,6 +39,9 @@ type AgentServices<O> = Exclude<
   ToolContext | EffectStore | Ai | Scope.Scope
 >
 
+/** Storages keep it in a column of their own. */
+const longestName = 100
+
 type OutputOf<OUT> = OUT extends { readonly parseCompleteOutput: (...args: never) => PromiseLike<infer A> } ? A : never
 
 /**
@@ -160,6 +163,11 @@ export const defineAgent = <
   const { allow, instructions, name, output, tools, trigger, ...rest } = options as unknown as
     & Omit<AgentDefinition, "options">
     & Record<string, unknown>
+  if (typeof name !== "string" || name.trim() === "" || name.length > longestName || !name.isWellFormed()) {
+    throw new TypeError(
+      `defineAgent needs a name of 1 to ${longestName} characters: runs are kept by it, from one version of a program to the next.`
+    )
+  }
   const definition: AgentDefinition = {
     name,
     trigger,

@@ -12,6 +12,65 @@ import { type EngineOptions, make } from "./engine/make.ts"
 import { layerMemory } from "./engine/port.ts"
 import { makeMemory } from "./engine/RunIndex.ts"
 
+/**
+ * Runs agents, and goes on with their runs after a crash.
+ *
+ * **Details**
+ *
+ * A run is a durable workflow of Effect; each model call and each tool call in it is a step of its own, whose answer is stored
+ * before the next one begins. A run that was cut off begins anew, and what was finished answers from storage. A tool call
+ * that was cut off is called again, and reconciliation keeps its effect single; a model call that was cut off is generated again,
+ * maybe in other words.
+ *
+ * - The same run id continues the run. One that is over answers what is recorded; another trigger or prompt is a conflict.
+ * - A tool call that needs approval (`toolApproval`, `needsApproval`) suspends the run, and holds no process. The calls beside it go
+ *   on, and are not called again later.
+ * - A ledger that cannot be reached, and a key that another process holds, make a tool call wait. The model never hears of it.
+ * - A run that fails keeps what it failed with in words; `retry` goes on from its last good step.
+ *
+ * `layerMemory` is for tests. `SqliteEngine.layer` (`chamvi-effect/SqliteEngine`) keeps runs in a file. Both bring the
+ * `EffectStore` that effect tools record in.
+ *
+ * **Example** (A test of an agent)
+ *
+ * ```ts
+ * import { defineAgent, Engine, tool } from "chamvi-effect"
+ * import { MockLanguageModelV4 } from "ai/test"
+ * import { Effect, Layer, Schema } from "effect"
+ *
+ * const model = new MockLanguageModelV4({
+ *   doGenerate: async () => ({
+ *     content: [{ type: "tool-call", toolCallId: "1", toolName: "deploy", input: "{}" }],
+ *     finishReason: { unified: "tool-calls", raw: undefined },
+ *     usage: {
+ *       inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+ *       outputTokens: { total: 1, text: 1, reasoning: undefined }
+ *     },
+ *     warnings: []
+ *   })
+ * })
+ * const deploy = tool({
+ *   inputSchema: Schema.Struct({}),
+ *   needsApproval: true,
+ *   execute: () => Effect.succeed("deployed")
+ * })
+ * const agent = defineAgent({ name: "deployer", model, tools: { deploy } })
+ *
+ * const program = Effect.gen(function*() {
+ *   const engine = yield* Engine
+ *   const error = yield* Effect.flip(engine.run(agent, { runId: "run-1", prompt: "Deploy." }))
+ *   const { approvals, status } = yield* engine.get("run-1")
+ *   return [error._tag, status, approvals.map(({ toolName }) => toolName)]
+ * })
+ *
+ * const Live = agent.layer.pipe(Layer.provideMerge(Engine.layerMemory()))
+ *
+ * await Effect.runPromise(Effect.provide(program, Live)) // => ["RunWaitingError", "waiting", ["deploy"]]
+ * ```
+ *
+ * @category services
+ * @since 0.1.0
+ */
 export class Engine extends Context.Service<Engine, IEngine>()("chamvi-effect/Engine") {
   /** Runs in this process's memory, and effects in a ledger in memory: for tests. */
   static readonly layerMemory = (options: EngineOptions = {}): Layer.Layer<Engine | EffectStore> =>

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { Effect, Layer } from "effect"
+import { type Duration, Effect, Layer } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { SqlClient, type SqlError } from "effect/sql"
 import { realpathSync } from "node:fs"
@@ -31,6 +31,11 @@ export interface SqliteEngineOptions extends EngineOptions {
    * tools are then called again; the death of the process alone does not.
    */
   readonly mode?: "durable" | "fast" | undefined
+  /**
+   * How long model calls and tool calls may go on while the layer closes, before they are interrupted; the next process calls
+   * those again. Default: 15 seconds.
+   */
+  readonly drain?: Duration.Input | undefined
 }
 
 const failure = (filename: string) => (cause: SqlError.SqlError) =>
@@ -72,7 +77,7 @@ const lock = Effect.fnUntraced(function*(filename: string) {
  * import { defineAgent, Engine } from "chamvi-effect"
  * import { SqliteEngine } from "chamvi-effect/SqliteEngine"
  * import { MockLanguageModelV4 } from "ai/test"
- * import { Effect, Layer } from "effect"
+ * import { type Duration, Effect, Layer } from "effect"
  *
  * const model = new MockLanguageModelV4({
  *   doGenerate: async () => ({
@@ -108,9 +113,12 @@ export const SqliteEngine = {
     )
     return Layer.effect(
       Engine,
-      Effect.flatMap(RunIndex.make, (index) => make({ ...options, index, pollInterval: undefined }))
+      Effect.flatMap(RunIndex.make, (index) => make({ ...options, index, pollInterval: "1 second" }))
     ).pipe(
-      Layer.provide([layerSingle, KeyValueStore.layerSql({ table: "chamvi_key_values" })]),
+      Layer.provide([
+        layerSingle({ drain: options.drain ?? "15 seconds" }),
+        KeyValueStore.layerSql({ table: "chamvi_key_values" })
+      ]),
       Layer.provideMerge(SqliteEffectStore.layer({ filename, mode })),
       Layer.provide(database)
     )

@@ -82,7 +82,8 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
     gate: Gate.make(options.concurrency ?? 50),
     maxRowSize: options.maxRowSize ?? defaultMaxRowSize
   }
-  const agents = new Map<string, number>()
+  /** The agents of this process, and how many layers have registered each. */
+  const agents = new Map<string, { readonly definition: AgentDefinition; layers: number }>()
 
   const startOf = ({ agent, incarnation, input, runId }: RunRow) => ({ agent, incarnation, input, runId })
   const idOf = ({ agent, incarnation, runId }: RunRow): ExecutionId => ({ agent, incarnation, runId })
@@ -316,14 +317,18 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
         context: Context.add(capture(context as Context.Context<never>).services, Ai, ai),
         tools: typeof definition.tools === "function" ? undefined : yield* Effect.orDie(madeTools(definition.tools))
       }
+      const known = agents.get(name) ?? { definition, layers: 0 }
+      if (known.definition !== definition) {
+        return yield* Effect.die(
+          new TypeError(`Two agents are called "${name}": runs are kept by the name of their agent.`)
+        )
+      }
       yield* Effect.acquireRelease(
-        Effect.sync(() => agents.set(name, (agents.get(name) ?? 0) + 1)),
-        () =>
-          Effect.sync(() => {
-            const count = agents.get(name)! - 1
-            if (count === 0) agents.delete(name)
-            else agents.set(name, count)
-          })
+        Effect.sync(() => {
+          agents.set(name, known)
+          known.layers++
+        }),
+        () => Effect.sync(() => --known.layers === 0 && agents.delete(name))
       )
       yield* executions.register(name, execute(ground, agent))
       // what was to go on when the process died, and has no message of its own that says so

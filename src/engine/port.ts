@@ -47,7 +47,7 @@ export class Executions extends Context.Service<Executions, {
   readonly interrupt: (execution: ExecutionId) => Effect.Effect<void>
   /** Forgets an execution that does nothing any more. */
   readonly forget: (execution: ExecutionId) => Effect.Effect<void>
-}>()("chamvi-effect/engine/Executions") {}
+}>()("chamvi-effect/engine/port/Executions") {}
 
 export type ExecutionId = Pick<Start, "agent" | "runId" | "incarnation">
 

@@ -49,17 +49,22 @@ export const layerCluster: Layer.Layer<Executions, never, Sharding.Sharding | Me
  * Executions of one process, on the database of its `SqlClient`. Nobody else may execute on that database: its owner's lock
  * sees to that, so that the shards need no locks of their own.
  */
-export const layerSingle: Layer.Layer<Executions, never, SqlClient.SqlClient> = layerCluster.pipe(
-  Layer.provide(Sharding.layer),
-  Layer.provide(Runners.layerNoop),
-  Layer.provideMerge(SqlMessageStorage.layerWith({ prefix: "chamvi_engine" })),
-  Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop, Digest.layerWebCrypto]),
-  Layer.provide(ShardingConfig.layer({
-    // never from HOST and PORT: what a new process takes over is what it finds under its own name
-    runnerAddress: Option.some(RunnerAddress.make("chamvi-engine", 1)),
-    // a message for an agent that is registered later must wait for it
-    entityRegistrationTimeout: Duration.days(1),
-    entityMessagePollInterval: Duration.seconds(1),
-    simulateRemoteSerialization: false
-  }))
-)
+export const layerSingle = (options: {
+  /** How long what runs may go on while the layer closes, before it is interrupted. */
+  readonly drain: Duration.Input
+}): Layer.Layer<Executions, never, SqlClient.SqlClient> =>
+  layerCluster.pipe(
+    Layer.provide(Sharding.layer),
+    Layer.provide(Runners.layerNoop),
+    Layer.provideMerge(SqlMessageStorage.layerWith({ prefix: "chamvi_engine" })),
+    Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop, Digest.layerWebCrypto]),
+    Layer.provide(ShardingConfig.layer({
+      entityTerminationTimeout: options.drain,
+      // never from HOST and PORT: what a new process takes over is what it finds under its own name
+      runnerAddress: Option.some(RunnerAddress.make("chamvi-engine", 1)),
+      // a message for an agent that is registered later must wait for it
+      entityRegistrationTimeout: Duration.days(1),
+      entityMessagePollInterval: Duration.seconds(1),
+      simulateRemoteSerialization: false
+    }))
+  )

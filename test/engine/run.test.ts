@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { defineAgent, defineEffectTool, Engine, Output, tool, ToolContext } from "chamvi-effect"
 import { APICallError } from "ai"
-import { Context, Deferred, Effect, Layer, Schema } from "effect"
+import { Context, Data, Deferred, Effect, Layer, Schema, Stream } from "effect"
 import { calls, readBy, says, scripted } from "../support/model.ts"
 import { withAgents } from "./support.ts"
 
@@ -21,6 +21,8 @@ const adder = () => {
     })
   }
 }
+
+class OutOfStock extends Data.TaggedError("OutOfStock")<{ readonly left: number }> {}
 
 const failing = (message: string, isRetryable = false) =>
   new APICallError({ message, url: "https://example.com", requestBodyValues: {}, isRetryable })
@@ -166,12 +168,12 @@ describe("Engine.run", () => {
 
   it.effect("lets the model read a failure of a tool, and goes on", () => {
     const model = scripted(calls(["fail", {}]), says("It failed."))
-    const fail = tool({ inputSchema: Schema.Struct({}), execute: () => Effect.fail(new Error("out of stock")) })
+    const fail = tool({ inputSchema: Schema.Struct({}), execute: () => Effect.fail(new OutOfStock({ left: 0 })) })
     const agent = defineAgent({ name: "fails", model, tools: { fail } })
     return withAgents([agent])((engine) =>
       Effect.gen(function*() {
         expect((yield* engine.run(agent, { runId: "1", prompt: "Try." })).text).toBe("It failed.")
-        expect(readBy(model)).toEqual(["Error: out of stock"])
+        expect(readBy(model)).toEqual([`OutOfStock {"left":0}`])
       })
     )
   })
@@ -206,6 +208,40 @@ describe("Engine.run", () => {
         expect(read[0]).toStrictEqual(value)
       })
     )
+  })
+
+  it.effect("takes tools that stream, whose last value counts, and a model that a step brings along", () => {
+    const first = scripted(calls(["count", {}], ["deploy", {}]))
+    const second = scripted(says("Done."))
+    const inputSchema = Schema.Struct({})
+    const count = tool({ inputSchema, streaming: true, execute: () => Stream.make(1, 2, 3) })
+    const deploy = defineEffectTool({ inputSchema, streaming: true, execute: () => Stream.make("building", "built") })
+    const agent = defineAgent({
+      name: "streams",
+      model: first,
+      tools: { count, deploy },
+      prepareStep: ({ stepNumber }) => Effect.succeed(stepNumber === 0 ? {} : { model: second })
+    })
+    return withAgents([agent])((engine) =>
+      Effect.gen(function*() {
+        const run = engine.run(agent, { runId: "1", prompt: "Go." })
+        expect((yield* run).text).toBe("Done.")
+        expect(readBy(second)).toEqual([3, "built"])
+        yield* run
+        expect([first.doGenerateCalls.length, second.doGenerateCalls.length]).toEqual([1, 1])
+      })
+    )
+  })
+
+  it("takes no two agents of one name, and no agent without one", async () => {
+    const model = scripted(says("Hi."))
+    expect(() => defineAgent({ name: " ", model })).toThrow("needs a name")
+    const one = defineAgent({ name: "same", model })
+    const two = defineAgent({ name: "same", model })
+    const built = Effect.runPromise(
+      Effect.scoped(Layer.build(Layer.mergeAll(one.layer, two.layer).pipe(Layer.provide(Engine.layerMemory()))))
+    )
+    await expect(built).rejects.toThrow("Two agents are called")
   })
 
   it.effect("fails a run whose row would be too large, and no other one", () => {

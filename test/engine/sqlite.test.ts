@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
-import { defineAgent, Engine, tool } from "chamvi-effect"
+import { defineAgent, defineEffectTool, Engine, tool } from "chamvi-effect"
 import { SqliteEngine } from "chamvi-effect/SqliteEngine"
-import { Effect, Layer, Schema } from "effect"
+import { Deferred, Effect, Layer, Schema } from "effect"
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { start } from "../fixtures/child.ts"
@@ -106,6 +106,34 @@ describe("SqliteEngine", () => {
         yield* engine.run(agent, { runId: "1", prompt: "Who?" })
         expect(model.doGenerateCalls.length).toBe(2)
       }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename })))))
+    }))
+
+  it.live("interrupts what runs when its layers close, and goes on when they are built again", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const reached = yield* Deferred.make<void>()
+      const events: Array<string> = []
+      const charge = defineEffectTool({
+        inputSchema: Schema.Struct({}),
+        execute: () =>
+          Effect.gen(function*() {
+            if (events.push("called") > 1) return "charged"
+            yield* Deferred.succeed(reached, undefined)
+            return yield* Effect.never
+          }).pipe(Effect.onInterrupt(() => Effect.sync(() => events.push("finalized"))))
+      })
+      const model = scripted(calls(["charge", {}]), says("Charged."))
+      const agent = defineAgent({ name: "charger", model, tools: { charge } })
+      const layer = () => agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename, drain: 0 })))
+      yield* Effect.gen(function*() {
+        yield* (yield* Engine).start(agent, { runId: "1", prompt: "Charge." })
+        yield* Deferred.await(reached)
+      }).pipe(Effect.provide(layer()))
+      expect(events).toEqual(["called", "finalized"])
+      const result = yield* Effect.flatMap(Engine, (engine) => engine.resume(agent, "1")).pipe(Effect.provide(layer()))
+      expect(result.text).toBe("Charged.")
+      expect(events).toEqual(["called", "finalized", "called"])
+      expect(model.doGenerateCalls.length).toBe(2)
     }))
 
   it.live("retries and cancels as the engine in memory does", () =>
