@@ -156,6 +156,32 @@ describe("generateText", () => {
       assert.deepStrictEqual(log, ["interrupted"])
     }).pipe(Effect.provide(Ai.layer)))
 
+  it.effect("fails as Aborted where the abort interrupts a tool of the last step, and not where it comes after all", () =>
+    Effect.gen(function*() {
+      const controller = new AbortController()
+      const abort = Effect.sync(() => controller.abort("enough"))
+      const slow = yield* tool({ inputSchema: Schema.Struct({}), execute: () => Effect.andThen(abort, Effect.never) })
+      const call = generateText({
+        model: scripted(calls(["slow", {}])),
+        prompt: "go",
+        tools: { slow },
+        abortSignal: controller.signal
+      })
+      const error = yield* Effect.flip(call)
+      assert.deepStrictEqual([error.reason, error.cause], ["Aborted", "enough"])
+
+      const late = new AbortController()
+      const failing = yield* tool({ inputSchema: Schema.Struct({}), execute: () => Effect.fail("no") })
+      const result = yield* generateText({
+        model: scripted(calls(["failing", {}])),
+        prompt: "go",
+        tools: { failing },
+        abortSignal: late.signal,
+        onEnd: () => Effect.sync(() => late.abort("enough"))
+      })
+      assert.deepStrictEqual(result.content.map(({ type }) => type), ["tool-call", "tool-error"])
+    }).pipe(Effect.provide(Ai.layer)))
+
   it.effect("stops the siblings of a tool whose context is refused, and waits for them", () =>
     Effect.gen(function*() {
       const log: Array<string> = []

@@ -11,7 +11,7 @@ import { mapTools } from "../internal/toolCopy.ts"
 import { bindEffectTools } from "./bindEffectTools.ts"
 import { bindCallbacks, type CallbackCall } from "./callbacks.ts"
 import { bindTool, type Caller } from "./callContext.ts"
-import { ToolFailure } from "./ToolFailure.ts"
+import { originalOf, ToolFailure } from "./ToolFailure.ts"
 
 /** The options of the AI SDK that are bound. */
 export interface CallOptions {
@@ -37,7 +37,7 @@ export const bindCall = Effect.fnUntraced(function*<A>(
   make: (bound: BoundCall) => PromiseLike<A>
 ) {
   const { abortSignal } = options
-  const executions = new Executions()
+  const executions = new Executions(abortSignal)
   let failed: Cause.Cause<unknown> | undefined
   const bindTools = yield* boundTools(options.tools, context, executions)
   const called = fromAbortable({
@@ -52,9 +52,14 @@ export const bindCall = Effect.fnUntraced(function*<A>(
     foreign: abortSignal,
     drained: () => executions.ended()
   })
-  // the AI SDK may have gone on without the decision's answer
+  // the AI SDK may have gone on without the decision's answer, or with a tool that was cut off as one that has failed
   return yield* Effect.matchEffect(called, {
-    onSuccess: (result) => failed === undefined ? Effect.succeed(result) : Effect.failCause(failed),
+    onSuccess: (result) =>
+      failed !== undefined
+        ? Effect.failCause(failed)
+        : executions.cut
+        ? Effect.fail(AiError.aborted(abortSignal?.reason))
+        : Effect.succeed(result),
     onFailure: (error) => Effect.failCause(failed ?? Cause.fail(aiError(error, abortSignal)))
   })
 }, Effect.scoped)
@@ -102,6 +107,9 @@ const ended = async <A>(call: PromiseLike<A>, executions: Executions, stop: () =
  */
 export class Executions {
   running = 0
+  /** Whether the abort of the caller's own signal has ended one of them. */
+  cut = false
+  readonly #foreign: AbortSignal | undefined
   readonly #waiting: Array<() => void> = []
 
   readonly #end = (): void => {
@@ -109,10 +117,17 @@ export class Executions {
     if (this.running === 0) this.#waiting.splice(0).forEach((resume) => resume())
   }
 
+  constructor(foreign?: AbortSignal) {
+    this.#foreign = foreign
+  }
+
   readonly track = <A>(start: () => Promise<A>): Promise<A> => {
     this.running++
     const execution = start()
-    execution.then(this.#end, this.#end)
+    execution.then(this.#end, (error: unknown) => {
+      this.cut ||= this.#foreign?.aborted === true && originalOf(error) === this.#foreign.reason
+      this.#end()
+    })
     return execution
   }
 
