@@ -24,7 +24,7 @@ export type { StreamPart, StreamTextResult, UIResponseOptions, UIStreamOptions }
  * `yield* streamText(...)` makes the call, as in the AI SDK. All members of the result read this one call, at the pace of the
  * fastest of its readers: while all of them wait, the provider's stream is not read on, but for a small buffer. An Effect
  * such as `text` reads to the end. A Stream that is run late, or again, gives what came so far first, with the pieces of a
- * text that were read already in one.
+ * text that were read already in one, and of a tool's preliminary results the newest.
  *
  * The call ends with its stream, or earlier: when its last reader leaves (by `Stream.take`, a failure, an interruption, or an
  * HTTP client that goes away), when its Scope closes, or by an `abortSignal` of your own. The provider's signal then fires,

@@ -1,9 +1,10 @@
 /** `streamText`: how far a provider is read, which depends on who reads its stream. */
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Queue, Stream } from "effect"
+import { Deferred, Effect, Fiber, Queue, Schema, Stream } from "effect"
 import { Ai } from "../src/Ai.ts"
 import { streamText } from "../src/StreamText.ts"
-import { begins, provided, says, streaming, type StreamPart } from "./support/streamModel.ts"
+import { tool } from "../src/Tool.ts"
+import { begins, calls, provided, says, streaming, type StreamPart } from "./support/streamModel.ts"
 
 /** Whatever the AI SDK would still do without being asked is done after a few turns of the event loop. */
 const settled = Effect.promise(async () => {
@@ -72,5 +73,31 @@ describe("backpressure", () => {
       const texts = yield* Fiber.join(slow)
       assert.strictEqual(texts.length, 500)
       assert.strictEqual(texts.join(""), text)
+    }).pipe(Effect.provide(Ai.layer)))
+
+  it.effect("keeps of what tools stream only the newest of each, for readers to come", () =>
+    Effect.gen(function*() {
+      const count = (name: string) =>
+        tool({
+          streaming: true,
+          inputSchema: Schema.Struct({}),
+          execute: () => Stream.map(Stream.range(1, 100), (index) => `${name} ${index}`)
+        })
+      const result = yield* streamText({
+        model: streaming(calls(["left", {}], ["right", {}])),
+        prompt: "go",
+        tools: { left: yield* count("left"), right: yield* count("right") }
+      })
+      const outputs = Effect.map(Stream.runCollect(result.stream), (parts) =>
+        parts.flatMap((part) =>
+          part.type === "tool-result" ? [`${part.output} ${part.preliminary ?? "final"}`] : []
+        ))
+      assert.strictEqual((yield* outputs).length, 202)
+      assert.deepStrictEqual((yield* outputs).sort(), [
+        "left 100 final",
+        "left 100 true",
+        "right 100 final",
+        "right 100 true"
+      ])
     }).pipe(Effect.provide(Ai.layer)))
 })

@@ -3,8 +3,8 @@
  *
  * The SDK's own way to serve several readers is to tee, and one branch that nobody reads keeps all parts. Here a part is
  * kept only for readers that have still to see it, and beside that in a history for readers to come, in which the deltas
- * of one text are one. Nothing is read ahead: a part is asked for when a reader has none left, so a provider is as fast as
- * the fastest of its readers.
+ * of one text are one, and of a tool's preliminary results the newest is left. Nothing is read ahead: a part is asked for
+ * when a reader has none left, so a provider is as fast as the fastest of its readers.
  */
 import type { TextStreamPart, ToolSet } from "ai"
 
@@ -101,13 +101,29 @@ export class PartLog {
     const joined = join(this.#history.at(-1), part)
     if (joined !== undefined) this.#history[this.#history.length - 1] = joined
     // signs of life say nothing to those who come later
-    else if (part.type !== "ping") this.#history.push(part)
+    else if (part.type !== "ping") {
+      if (isPreview(part)) this.#forgetPreview(part.toolCallId)
+      this.#history.push(part)
+    }
     const next: Link = {}
     this.#last.part = part
     this.#last.next = next
     this.#last = next
   }
+
+  // Tools that run side by side show their previews in turns: the last one of this call is among the last parts.
+  #forgetPreview(toolCallId: string): void {
+    for (let at = this.#history.length - 1; at >= 0; at--) {
+      const part = this.#history[at]!
+      if (!isPreview(part)) return
+      if (part.toolCallId === toolCallId) return void this.#history.splice(at, 1)
+    }
+  }
 }
+
+/** A preliminary result, which the next one takes the place of. */
+const isPreview = (part: Part): part is Extract<Part, { readonly type: "tool-result" }> =>
+  part.type === "tool-result" && part.preliminary === true
 
 /** Two deltas of one text as one; `undefined` where they are not. */
 const join = (before: Part | undefined, part: Part): Part | undefined => {
