@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { defineAgent, defineEffectTool, Engine, tool } from "chamvi-effect"
 import { Deferred, Effect, Schema } from "effect"
 import { calls, readBy, says, scripted } from "../support/model.ts"
-import { withAgents } from "./support.ts"
+import { engines } from "./support.ts"
 
 const setup = () => {
   const done: Array<string> = []
@@ -28,8 +28,8 @@ const setup = () => {
   return { agent, done, model }
 }
 
-describe("a tool call that needs approval", () => {
-  it.effect("suspends the run, which goes on when a person approves; nothing is done twice", () => {
+describe.each(engines)("a tool call that needs approval $where", ({ withAgents }) => {
+  it.live("suspends the run, which goes on when a person approves; nothing is done twice", () => {
     const { agent, done, model } = setup()
     return withAgents([agent])((engine) =>
       Effect.gen(function*() {
@@ -52,7 +52,7 @@ describe("a tool call that needs approval", () => {
     )
   })
 
-  it.effect("that is denied is not executed, and the model reads the AI SDK's denial", () => {
+  it.live("that is denied is not executed, and the model reads the AI SDK's denial", () => {
     const { agent, done, model } = setup()
     return withAgents([agent])((engine) =>
       Effect.gen(function*() {
@@ -71,7 +71,7 @@ describe("a tool call that needs approval", () => {
     )
   })
 
-  it.effect("may be approved before it waits", () =>
+  it.live("may be approved before it waits", () =>
     Effect.gen(function*() {
       const asked = yield* Deferred.make<void>()
       const go = yield* Deferred.make<void>()
@@ -101,7 +101,36 @@ describe("a tool call that needs approval", () => {
       )
     }))
 
-  it.effect("waits for each answer where several are needed", () => {
+  it.live("that is approved while a call beside it runs does not cut that one off", () =>
+    Effect.gen(function*() {
+      const reached = yield* Deferred.make<void>()
+      const go = yield* Deferred.make<void>()
+      const events: Array<string> = []
+      const inputSchema = Schema.Struct({})
+      const slow = defineEffectTool({
+        inputSchema,
+        execute: () =>
+          Effect.suspend(() => {
+            events.push("slow")
+            return Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(go))
+          }).pipe(Effect.as("slow"), Effect.onInterrupt(() => Effect.sync(() => events.push("cut off"))))
+      })
+      const pay = tool({ inputSchema, needsApproval: true, execute: () => Effect.sync(() => events.push("pay")) })
+      const model = scripted(calls(["slow", {}, "a"], ["pay", {}, "b"]), says("Paid."))
+      const agent = defineAgent({ name: "siblings", model, tools: { slow, pay } })
+      yield* withAgents([agent])((engine) =>
+        Effect.gen(function*() {
+          yield* engine.start(agent, { runId: "1", prompt: "Pay." })
+          yield* Deferred.await(reached)
+          yield* engine.approve("1", Engine.approvalId({ step: 0, toolCallId: "b" }))
+          yield* Deferred.succeed(go, undefined)
+          expect((yield* engine.resume(agent, "1")).text).toBe("Paid.")
+          expect(events).toEqual(["slow", "pay"])
+        })
+      )
+    }))
+
+  it.live("waits for each answer where several are needed", () => {
     const done: Array<string> = []
     const pay = tool({
       inputSchema: Schema.Struct({ what: Schema.String }),

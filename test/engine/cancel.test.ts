@@ -2,10 +2,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { defineAgent, defineEffectTool, tool } from "chamvi-effect"
 import { Deferred, Effect, Fiber, Schema } from "effect"
 import { calls, says, scripted } from "../support/model.ts"
-import { withAgents } from "./support.ts"
+import { engines } from "./support.ts"
 
-describe("Engine.cancel", () => {
-  it.effect("interrupts the tool that runs, waits for its finalizers, and ends the run as cancelled", () =>
+describe.each(engines)("Engine.cancel $where", ({ withAgents }) => {
+  it.live("interrupts the tool that runs, waits for its finalizers, and ends the run as cancelled", () =>
     Effect.gen(function*() {
       const reached = yield* Deferred.make<void>()
       const events: Array<string> = []
@@ -37,7 +37,7 @@ describe("Engine.cancel", () => {
       )
     }))
 
-  it.effect("aborts the model call", () =>
+  it.live("aborts the model call", () =>
     Effect.gen(function*() {
       const reached = yield* Deferred.make<void>()
       let aborted = false
@@ -62,7 +62,7 @@ describe("Engine.cancel", () => {
       )
     }))
 
-  it.effect("ends a run that waits for a person, that has failed, or that waits for its turn", () =>
+  it.live("ends a run that waits for a person, that has failed, or that waits for its turn", () =>
     Effect.gen(function*() {
       const pay = tool({ inputSchema: Schema.Struct({}), needsApproval: true, execute: () => Effect.succeed(1) })
       const asks = defineAgent({ name: "asks", model: scripted(calls(["pay", {}])), tools: { pay } })
