@@ -32,18 +32,17 @@ const clerk = defineAgent({
 })
 
 const main = Effect.gen(function*() {
-  const engine = yield* Engine
-  const run = engine.run(clerk, { runId: "invoice-7", trigger: { invoice: 7 }, prompt: "Settle it." })
+  const run = Engine.run(clerk, { runId: "invoice-7", trigger: { invoice: 7 }, prompt: "Settle it." })
 
   const waiting = yield* Effect.flip(run)
   yield* Console.log(waiting._tag) // => RunWaitingError
 
-  const { approvals } = yield* engine.get("invoice-7")
+  const { approvals } = yield* Engine.get("invoice-7")
   for (const { id, input, toolName } of approvals) {
     yield* Console.log(`${toolName} ${input}`) // => pay {"to":"Ada","amount":900}
-    yield* engine.approve("invoice-7", id)
+    yield* Engine.approve("invoice-7", id)
   }
-  const result = yield* engine.resume(clerk, "invoice-7")
+  const result = yield* Engine.resume(clerk, "invoice-7")
   yield* Console.log(result.text) // => Ada has her money.
 
   // the same id again: what is recorded, and no second payment

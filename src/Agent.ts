@@ -114,8 +114,7 @@ type OutputOf<OUT> = OUT extends { readonly parseCompleteOutput: (...args: never
  * })
  *
  * const program = Effect.gen(function*() {
- *   const engine = yield* Engine
- *   const run = engine.run(triage, { runId: "issue-7", trigger: { issue: 7 }, prompt: "A new issue came in." })
+ *   const run = Engine.run(triage, { runId: "issue-7", trigger: { issue: 7 }, prompt: "A new issue came in." })
  *   const first = yield* run
  *   const second = yield* run
  *   return [first.text, second.text, applied, model.doGenerateCalls.length]

@@ -6,6 +6,7 @@
 import { Context, Effect, Layer } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { EffectStore } from "./EffectStore.ts"
+import type { Agent, RunInput } from "./engine/agentTypes.ts"
 import type { IEngine } from "./engine/IEngine.ts"
 import { approvalId } from "./engine/journal.ts"
 import { type EngineOptions, make } from "./engine/make.ts"
@@ -57,9 +58,8 @@ import { makeMemory } from "./engine/RunIndex.ts"
  * const agent = defineAgent({ name: "deployer", model, tools: { deploy } })
  *
  * const program = Effect.gen(function*() {
- *   const engine = yield* Engine
- *   const error = yield* Effect.flip(engine.run(agent, { runId: "run-1", prompt: "Deploy." }))
- *   const { approvals, status } = yield* engine.get("run-1")
+ *   const error = yield* Effect.flip(Engine.run(agent, { runId: "run-1", prompt: "Deploy." }))
+ *   const { approvals, status } = yield* Engine.get("run-1")
  *   return [error._tag, status, approvals.map(({ toolName }) => toolName)]
  * })
  *
@@ -84,4 +84,43 @@ export class Engine extends Context.Service<Engine, IEngine>()("chamvi-effect/En
 
   /** What `approve` and `deny` call a tool call, also before it waits. */
   static readonly approvalId = approvalId
+
+  /** `run` of the engine in context. */
+  static readonly run = <Trigger, Output>(agent: Agent<string, Trigger, Output, unknown>, input: RunInput<Trigger>) =>
+    Effect.flatMap(Engine, (engine) => engine.run(agent, input))
+
+  /** `start` of the engine in context. */
+  static readonly start = <Trigger, Output>(agent: Agent<string, Trigger, Output, unknown>, input: RunInput<Trigger>) =>
+    Effect.flatMap(Engine, (engine) => engine.start(agent, input))
+
+  /** `resume` of the engine in context. */
+  static readonly resume = <Trigger, Output>(agent: Agent<string, Trigger, Output, unknown>, runId: string) =>
+    Effect.flatMap(Engine, (engine) => engine.resume(agent, runId))
+
+  /** `retry` of the engine in context. */
+  static readonly retry = (...args: Parameters<IEngine["retry"]>) =>
+    Effect.flatMap(Engine, (engine) => engine.retry(...args))
+
+  /** `approve` of the engine in context. */
+  static readonly approve = (...args: Parameters<IEngine["approve"]>) =>
+    Effect.flatMap(Engine, (engine) => engine.approve(...args))
+
+  /** `deny` of the engine in context. */
+  static readonly deny = (...args: Parameters<IEngine["deny"]>) =>
+    Effect.flatMap(Engine, (engine) => engine.deny(...args))
+
+  /** `cancel` of the engine in context. */
+  static readonly cancel = (...args: Parameters<IEngine["cancel"]>) =>
+    Effect.flatMap(Engine, (engine) => engine.cancel(...args))
+
+  /** `get` of the engine in context. */
+  static readonly get = (...args: Parameters<IEngine["get"]>) => Effect.flatMap(Engine, (engine) => engine.get(...args))
+
+  /** `list` of the engine in context. */
+  static readonly list = (...args: Parameters<IEngine["list"]>) =>
+    Effect.flatMap(Engine, (engine) => engine.list(...args))
+
+  /** `prune` of the engine in context. */
+  static readonly prune = (...args: Parameters<IEngine["prune"]>) =>
+    Effect.flatMap(Engine, (engine) => engine.prune(...args))
 }

@@ -92,7 +92,7 @@ const lock = Effect.fnUntraced(function*(filename: string) {
  * })
  * const greeter = defineAgent({ name: "greeter", model })
  *
- * const program = Effect.flatMap(Engine, (engine) => engine.run(greeter, { runId: "1", prompt: "Say hello." }))
+ * const program = Engine.run(greeter, { runId: "1", prompt: "Say hello." })
  * const Live = greeter.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename: ":memory:" })))
  *
  * await Effect.runPromise(Effect.map(Effect.provide(program, Live), (result) => result.text)) // => "Hello!"

@@ -133,6 +133,9 @@ export interface IEngine {
   >
   /** Runs, the newest first. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunInfo>, EngineStoreError>
-  /** Forgets runs that ended long ago, with their state and artifacts, and answers how many. Their ids can be used again. */
+  /**
+   * Forgets runs that ended long ago, with their state and artifacts, and answers how many. Their ids can be used again; effects
+   * stay recorded under their keys until the ledger is pruned.
+   */
   readonly prune: (options: { readonly olderThan: Duration.Input }) => Effect.Effect<number, EngineStoreError>
 }

@@ -54,6 +54,8 @@ export interface MakeOptions extends EngineOptions {
   readonly index: RunIndex
   /** How often to look for changes that other processes made to a run that somebody waits for. */
   readonly pollInterval: Duration.Input | undefined
+  /** Whether other processes run agents too, so that one that is not registered here may be registered there. */
+  readonly elsewhere?: boolean | undefined
 }
 
 /** What an agent's layer does with an engine. */
@@ -109,7 +111,11 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
       ))
 
   const checkRegistered = ({ name }: AnyAgent) =>
-    Effect.suspend(() => agents.has(name) ? Effect.void : Effect.fail(new AgentNotRegisteredError({ agent: name })))
+    Effect.suspend(() =>
+      options.elsewhere === true || agents.has(name)
+        ? Effect.void
+        : Effect.fail(new AgentNotRegisteredError({ agent: name }))
+    )
   const checkOwner = (agent: AnyAgent, row: RunRow) =>
     row.agent === agent.name
       ? Effect.void

@@ -62,8 +62,8 @@ export const layerSingle = (options: {
       entityTerminationTimeout: options.drain,
       // never from HOST and PORT: what a new process takes over is what it finds under its own name
       runnerAddress: Option.some(RunnerAddress.make("chamvi-engine", 1)),
-      // a message for an agent that is registered later must wait for it
-      entityRegistrationTimeout: Duration.days(1),
+      // a message for an agent that is registered later must wait for it; this is the longest that a timer can
+      entityRegistrationTimeout: Duration.days(24),
       entityMessagePollInterval: Duration.seconds(1),
       simulateRemoteSerialization: false
     }))
