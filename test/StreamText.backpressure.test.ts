@@ -90,7 +90,7 @@ describe("backpressure", () => {
       })
       const outputs = Effect.map(Stream.runCollect(result.stream), (parts) =>
         parts.flatMap((part) =>
-          part.type === "tool-result" ? [`${part.output} ${part.preliminary ?? "final"}`] : []
+          part.type === "tool-result" ? [`${String(part.output)} ${part.preliminary ?? "final"}`] : []
         ))
       assert.strictEqual((yield* outputs).length, 202)
       assert.deepStrictEqual((yield* outputs).sort(), [
