@@ -152,7 +152,7 @@ describe("notifications", () => {
         stop.abort("enough")
         const { cause, reason } = yield* Fiber.join(call)
         expect([reason, cause]).toEqual(["Aborted", "enough"])
-      }).pipe(Effect.provide(Logger.layer([])), Effect.provide(base)))
+      }).pipe(Effect.provide([Logger.layer([]), base])))
   }
 
   it.effect("stop when their Ai closes, and the call goes on", () =>

@@ -12,7 +12,7 @@ import {
   wrapToolsForRun
 } from "chamvi-effect"
 import { SqlEffectStore } from "chamvi-effect/SqlEffectStore"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Data, Effect, Layer, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import * as SqliteClient from "../../src/SqliteClient.ts"
 import { told, withEvents } from "../reconciliation/support.ts"
@@ -25,6 +25,8 @@ const layers = Layer.mergeAll(Ai.layer, ToolContext.layer({ runId: "run-1" }), S
   Layer.provideMerge(Database)
 )
 
+class TooMany extends Data.TaggedError("TooMany")<{ readonly amount: number }> {}
+
 const Order = Schema.Struct({ article: Schema.String, amount: Schema.Int })
 
 const order = defineEffectTool({
@@ -35,7 +37,7 @@ const order = defineEffectTool({
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
       yield* sql`INSERT INTO orders (article, amount) VALUES (${article}, ${amount})`
-      if (amount > 9) return yield* Effect.fail(new Error("too many"))
+      if (amount > 9) return yield* new TooMany({ amount })
       return { ordered: article }
     })
 })
