@@ -9,6 +9,7 @@ import { getErrorMessage, type LanguageModelV4GenerateResult } from "@ai-sdk/pro
 import { asSchema, type ToolExecutionOptions } from "@ai-sdk/provider-utils"
 import { gateway, type LanguageModel, type ToolSet, wrapLanguageModel } from "ai"
 import { Cause, type Context, Deferred, Effect, Fiber, Predicate } from "effect"
+import { hookAnswer } from "../internal/promiseBridge.ts"
 import { copyTool, mapTools } from "../internal/toolCopy.ts"
 import { ToolFailure } from "./ToolFailure.ts"
 
@@ -150,9 +151,6 @@ export interface JournaledOptions {
 const resolve = (model: LanguageModel) =>
   typeof model === "string" ? (globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway).languageModel(model) : model
 
-const attempt = <A>(call: () => PromiseLike<A> | A): Effect.Effect<A, unknown> =>
-  Effect.tryPromise({ try: async () => call(), catch: (error) => error })
-
 /** The options of a loop that goes through `journal`; to be spread behind the others. */
 export const journaled = (options: JournaledOptions, journal: Journal, loop: Loop) => {
   const { signal, tools } = options
@@ -175,7 +173,13 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
       middleware: {
         specificationVersion: "v4",
         wrapGenerate: async ({ doGenerate, params }) => {
-          const call = journal.model(loop.step, attempt(async () => withoutBodies(await doGenerate())))
+          const call = journal.model(
+            loop.step,
+            Effect.map(
+              hookAnswer("model", doGenerate),
+              (result) => withoutBodies(result as LanguageModelV4GenerateResult)
+            )
+          )
           const result = await loop.run(call, params.abortSignal ?? signal) as LanguageModelV4GenerateResult
           made = new Set(result.content.flatMap((part) => part.type === "tool-call" ? [part.toolCallId] : []))
           return result
@@ -196,7 +200,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
 
   // In a failed call's text there is all that the model reads of it; the rest of the failure is not kept.
   const outcomeOf = (execute: AnyFunction, input: unknown, call: ToolExecutionOptions<unknown>) =>
-    Effect.matchEffect(attempt(() => lastOf(execute(input as never, call as never))), {
+    Effect.matchEffect(hookAnswer("execute", () => execute(input as never, call as never)), {
       onSuccess: (output): Effect.Effect<ToolOutcome, unknown> => Effect.succeed({ _tag: "Result", output }),
       onFailure: (error) => {
         // what an interrupted call says is no word about its effect, and is not kept
@@ -232,7 +236,10 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
   const toolApproval = async (given: ApprovalOptions) => {
     const { input, toolCallId, toolName } = given.toolCall
     const place = { step: loop.step, toolCallId, occurrence: next(decided, toolCallId), toolName }
-    const rules = attempt(() => verdictOf(options.toolApproval, tools, given))
+    const rules = Effect.map(
+      hookAnswer("toolApproval", () => verdictOf(options.toolApproval, tools, given)),
+      (verdict) => verdict as Verdict
+    )
     if (!mayNeedApproval(options.toolApproval, tools?.[toolName], toolName)) return undefined
     const verdict = await loop.run(journal.approval(place, input, rules), signal)
     if (verdict.type !== "user-approval") return verdict
@@ -263,14 +270,6 @@ const withoutBodies = ({ request: _, response, ...result }: LanguageModelV4Gener
   if (response === undefined) return result
   const { body: __, ...rest } = response
   return { ...result, response: rest }
-}
-
-const lastOf = async (given: unknown): Promise<unknown> => {
-  const answer = await given
-  if (!Predicate.isObject(answer) || !(Symbol.asyncIterator in answer)) return answer
-  let last: unknown
-  for await (const value of answer as unknown as AsyncIterable<unknown>) last = value
-  return last
 }
 
 interface ApprovalOptions {

@@ -1,7 +1,7 @@
 /**
  * A run's journal: each model call and each tool call is an activity of its execution, and answers from storage once it is done.
  */
-import { Duration, Effect, Option, Predicate, Schedule } from "effect"
+import { Data, Duration, Effect, Option, Predicate, Schedule } from "effect"
 import { type CallPlace, EndsLoop, type Journal, type ToolOutcome, type Verdict } from "../ai/journal.ts"
 import { AiError } from "../AiError.ts"
 import type { EffectInProgressError, EffectStoreError } from "../errors.ts"
@@ -30,10 +30,10 @@ type Stored =
   | { readonly _tag: "Failed"; readonly generation: number; readonly name: string; readonly message: string }
   | { readonly _tag: "TooLarge"; readonly generation: number; readonly size: number; readonly limit: number }
 
-/** What was stored of a failure, for who reads it later. */
-export class StoredFailure extends Error {
+/** What was stored of a failure, for who reads it later: it has the name of what failed. */
+export class StoredFailure extends Data.TaggedError("StoredFailure")<{ readonly message: string }> {
   constructor(name: string, message: string) {
-    super(message)
+    super({ message })
     this.name = name
   }
 }
@@ -136,7 +136,11 @@ const failed = (generation: number, error: unknown): Stored => ({
 /** What is kept of a failure. */
 export const inWords = (error: unknown): { readonly name: string; readonly message: string } => ({
   name: String(
-    Predicate.hasProperty(error, "_tag") ? error._tag : Predicate.hasProperty(error, "name") ? error.name : "Unknown"
+    Predicate.hasProperty(error, "_tag") && !(error instanceof StoredFailure)
+      ? error._tag
+      : Predicate.hasProperty(error, "name")
+      ? error.name
+      : "Unknown"
   ),
   message: String(Predicate.hasProperty(error, "message") ? error.message : error)
 })
