@@ -4,7 +4,7 @@
  * @since 0.1.0
  */
 import type { FinishReason, LanguageModelUsage, ModelMessage, OutputInterface, ToolSet } from "ai"
-import type { Context, Effect, Layer, Schema } from "effect"
+import type { Context, Layer, Schema } from "effect"
 import type { Ai } from "../Ai.ts"
 import type { Allow } from "../ai/reconciledCall.ts"
 import type { Run, ToolContext } from "../ToolContext.ts"
@@ -96,6 +96,3 @@ export interface RunResult<Output> {
 
 /** @internal */
 export const definitions = new WeakMap<object, AgentDefinition>()
-
-/** Tools that may still be Effects. */
-export type MadeTools = Effect.Effect<ToolSet>

@@ -2,7 +2,7 @@
  * What the engine needs of durable execution, and the only place that knows of `effect/workflow`, whose modules are marked
  * unstable. (`clusterPort.ts` is its counterpart for `effect/cluster`.)
  */
-import { Cause, Context, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
+import { Context, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
 import { Activity, DurableDeferred, Workflow, WorkflowEngine } from "effect/workflow"
 
 /** What an execution starts with. Everything else of a run hangs on its id. */
@@ -157,9 +157,6 @@ export const make = (forget: (kept: Kept) => Effect.Effect<void>) =>
       forget: (execution) => withId(execution, (workflow, executionId) => forget({ workflow, executionId }))
     })
   })
-
-/** Whether the cause says that an execution was suspended or interrupted, and nothing else. */
-export const isInterrupted = (cause: Cause.Cause<unknown>): boolean => Cause.hasInterruptsOnly(cause)
 
 /** Executions in this process's memory. */
 export const layerMemory: Layer.Layer<Executions> = Layer.effect(
