@@ -127,6 +127,8 @@ interface Knowledge {
   cleared: boolean
 }
 
+export const nothingKnown = (): Knowledge => ({ verdict: "clean", cleared: false })
+
 const holding = (
   application: Application,
   call: Call,
@@ -135,7 +137,7 @@ const holding = (
   heartbeats: Heartbeats,
   clock: Clock.Clock
 ): Effect.Effect<Applied, unknown> => {
-  const known: Knowledge = { verdict: "clean", cleared: false }
+  const known = nothingKnown()
   return Effect.matchCauseEffect(Effect.suspend(() => decide(application, call, claimed, lease, known, clock)), {
     onFailure: (cause) => {
       heartbeats.delete(lease)

@@ -9,7 +9,7 @@ import { EffectNestedError, EffectStoreError } from "../errors.ts"
 import type { LedgerInTransaction } from "../store/IEffectStore.ts"
 import { isClaimReply, settled, untilFree } from "./acquire.ts"
 import type { Application } from "./Application.ts"
-import { decide, type Decided, itemOf, recall, replay, supplyMissing } from "./apply.ts"
+import { decide, type Decided, itemOf, nothingKnown, recall, replay, supplyMissing } from "./apply.ts"
 import { monotonicMillis } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
 import { type Registry, registryOf } from "./Registry.ts"
@@ -107,7 +107,7 @@ const workOf = (
     if (reply._tag !== "Claimed") return Effect.succeed(reply)
     if (reply.takenOver) application.flag({ takenOver: true })
     return Effect.flatMap(
-      watch.working(decide(application, call, reply, undefined, { verdict: "clean", cleared: false }, watch.clock)),
+      watch.working(decide(application, call, reply, undefined, nothingKnown(), watch.clock)),
       (decided): Effect.Effect<Answer, EffectStoreError> =>
         Effect.as(recordIn(ledger, call, reply, decided), { _tag: "Decided", decided })
     )

@@ -6,7 +6,7 @@ import { Clock, Duration, Effect, Exit } from "effect"
 import { EffectInProgressError, EffectStoreError } from "../errors.ts"
 import { forkGently } from "../internal/gentleInterrupt.ts"
 import { across, type Application, enclosingOf } from "./Application.ts"
-import { askStoreFrom, monotonicMillis } from "./bounded.ts"
+import { monotonicMillis } from "./bounded.ts"
 import type { Call } from "./Call.ts"
 
 /** How the work of a transaction tells how far it is. */
@@ -63,7 +63,6 @@ export const attempting = <A>(
         })
       }
       const end = (exit: Exit.Exit<A, unknown>): void => {
-        if (phase === "over") return
         phase = "over"
         unlimit()
         application.stopTransaction = undefined
@@ -79,16 +78,17 @@ export const attempting = <A>(
         giveUp(Exit.fail(new EffectInProgressError({ key, tool, owner: otherTransaction, remaining: 0 })))
 
       const probe = (): void => {
-        const get = () => Effect.map(Effect.ignore(store.get(key)), () => [true])
-        const alive = askStoreFrom(fiber, "claim", key, get, storeTimeout, () => true)
-        Effect.runForkWith(fiber.context)(alive).addObserver((answer) => {
-          if (phase !== "claiming") return
-          if (Exit.isFailure(answer)) return giveUp(noAnswer("claim", storeTimeout))
-          const left = deadline - monotonicMillis(clock)
-          if (left > 0) limit(left, inProgress)
-          else inProgress()
+        limit(storeTimeout, () => giveUp(noAnswer("claim", storeTimeout)))
+        const asked = Effect.runForkWith(fiber.context)(Effect.suspend(() => store.get(key)))
+        // an error is an answer, too
+        asked.addObserver(() => {
+          if (phase === "claiming") limit(deadline - monotonicMillis(clock), inProgress)
         })
       }
+
+      /** An interrupt does not reach a transaction that is just starting, nor what follows a claim that cannot be cut. */
+      const unlessOver = <A, E>(next: () => Effect.Effect<A, E>): Effect.Effect<A, E> =>
+        Effect.suspend(() => phase === "over" ? Effect.interrupt : next())
 
       /** What the transaction still has to do is known; only its database may keep it waiting. */
       const ending = (millis: number, expired: () => void): void => {
@@ -98,8 +98,7 @@ export const attempting = <A>(
       const attempt: Attempt = {
         clock,
         claiming: (claim) =>
-          Effect.suspend(() => {
-            if (phase === "over") return Effect.interrupt
+          unlessOver(() => {
             phase = "claiming"
             limit(Math.min(storeTimeout, Math.max(leastWait, deadline - monotonicMillis(clock))), probe)
             return Effect.onExit(Effect.interruptible(Effect.suspend(claim)), () =>
@@ -108,8 +107,7 @@ export const attempting = <A>(
               }))
           }),
         working: (work) =>
-          Effect.suspend(() => {
-            if (phase === "over") return Effect.interrupt
+          unlessOver(() => {
             phase = "working"
             unlimit()
             return Effect.onExit(work, (exit) =>

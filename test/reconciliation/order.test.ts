@@ -229,6 +229,15 @@ describe("reconciliation", () => {
       }
     }))
 
+  it.effect("an executed record belongs to the input that was executed, whatever an earlier attempt had", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      yield* failureOf(call(store, { input: 1, execute: () => Effect.fail("no") }))
+      yield* call(store, { input: 2 })
+      assert.strictEqual(yield* call(store, { input: 2, onInputChange: "fail" }), "done")
+      yield* failsWith(call(store, { input: 1, onInputChange: "fail" }), "EffectInputChangedError")
+    }))
+
   it.effect("a reconciled record belongs to the input of the attempt that applied the effect", () =>
     Effect.gen(function*() {
       const store = yield* memory

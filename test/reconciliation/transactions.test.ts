@@ -2,28 +2,14 @@
  * What a transactional call does where its database keeps it waiting, fails, or answers nonsense.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { type EffectEvent, EffectStoreError, type IEffectStore } from "chamvi-effect"
-import { Clock, Deferred, type Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { EffectStoreError, type IEffectStore } from "chamvi-effect"
+import { Clock, Deferred, type Duration, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { checkOptions } from "../../src/EffectSettings.ts"
-import { registryOf } from "../../src/reconciliation/Registry.ts"
-import { own } from "../../src/store/lifetime.ts"
+import type { EffectTransactions } from "../../src/store/IEffectStore.ts"
 import { hindered } from "../transactional/hindered.ts"
-import { transactional } from "../transactional/world.ts"
-import {
-  assertIdle,
-  call,
-  counting,
-  ended,
-  failsWith,
-  fork,
-  gated,
-  memory,
-  told,
-  turns,
-  withEvents,
-  withLogs
-} from "./support.ts"
+import { claimOf, transactional } from "../transactional/world.ts"
+import { assertIdle, call, counting, ended, failsWith, fork, memory, turns, withLogs } from "./support.ts"
 
 const limits = { storeTimeout: 1_000, recordTimeout: 2_000, waitFor: 5_000 }
 
@@ -102,6 +88,12 @@ describe("A transactional call", () => {
       yield* endsAfter(500, yield* fork(Effect.flip(transactional(store, { ...limits, waitFor: 500 }))))
     }))
 
+  it.effect("counts waitFor from the call, not from the begin of its transaction", () =>
+    Effect.gen(function*() {
+      const { store } = hindered(yield* memory, { begin: Effect.sleep(250), claim: Effect.never })
+      yield* endsAfter(500, yield* fork(Effect.flip(transactional(store, { ...limits, waitFor: 500 }))))
+    }))
+
   it.effect("gives each of its steps its own time, and leaves no timer", () =>
     Effect.gen(function*() {
       const { store } = hindered(yield* memory, {
@@ -145,37 +137,29 @@ describe("A transactional call", () => {
       assert.deepStrictEqual([hook.runs, seen.at(-1)], [0, "rollback"])
     }))
 
-  it.effect("commits, and is waited for, where its last caller leaves during the commit", () =>
-    Effect.gen(function*() {
+  it.effect("that was given up neither runs nor says so where its claim as a whole cannot be interrupted", () => {
+    const logs: Array<string> = []
+    return Effect.gen(function*() {
       const gate = yield* Deferred.make<void>()
-      const { seen, store } = hindered(yield* memory, { commit: Deferred.await(gate) })
-      const leaving = yield* Effect.flatMap(fork(transactional(store)), (fiber) => fork(Fiber.interrupt(fiber)))
-      yield* turns
-      assert.isFalse(ended(leaving))
-      yield* Deferred.succeed(gate, undefined)
-      yield* Fiber.join(leaving)
-      assert.deepStrictEqual(seen, ["begin", "claim", "commit"])
-      yield* assertIdle(store)
-    }))
-
-  it.effect("does not begin for a caller who left while a release was due", () =>
-    Effect.gen(function*() {
       const base = yield* memory
-      const gate = yield* Deferred.make<void>()
-      const { seen, store } = hindered({
-        ...base,
-        release: (items) => Effect.andThen(Deferred.await(gate), base.release(items))
-      })
-      const failing = yield* fork(Effect.exit(call(store, { storeTimeout: 10, execute: () => Effect.fail("no") })))
-      yield* TestClock.adjust(10)
-      yield* Fiber.join(failing)
-      const fiber = yield* fork(transactional(store))
-      yield* turns
-      yield* Fiber.interrupt(fiber)
+      const token = yield* claimOf(base)
+      yield* base.release([{ key: "k", token, verdict: "inDoubt", cleared: false }])
+      const { seen, store: cut } = hindered(base, { claim: Deferred.await(gate) })
+      const run: EffectTransactions["run"] = (work) =>
+        cut.transactions!.run((ledger) =>
+          work({ ...ledger, claim: (request) => Effect.uninterruptible(ledger.claim(request)) })
+        )
+      const store = { ...cut, transactions: { ...cut.transactions!, run } }
+      const hook = counting()
+      const execute = () => Effect.uninterruptible(hook.execute())
+      yield* endsAfter(5_000, yield* fork(Effect.flip(transactional(store, { ...limits, execute }))))
       yield* Deferred.succeed(gate, undefined)
       yield* turns
-      assert.deepStrictEqual(seen, [])
-    }).pipe(withLogs([])))
+      assert.deepStrictEqual([hook.runs, seen], [0, ["begin", "claim", "rollback"]])
+      assert.deepStrictEqual(logs, [])
+      yield* assertIdle(store)
+    }).pipe(withLogs(logs))
+  })
 
   it.effect("fails where a store that is asked in the meantime does not answer either", () =>
     Effect.gen(function*() {
@@ -186,19 +170,23 @@ describe("A transactional call", () => {
       assert.deepInclude(yield* Fiber.join(fiber), { _tag: "EffectStoreError", operation: "claim", key: "k" })
     }))
 
-  it.effect("goes on with a claim that is answered while the store is asked whether it lives", () =>
-    Effect.gen(function*() {
-      const base = yield* memory
-      const { store } = hindered({ ...base, get: () => Effect.never }, { claim: Effect.sleep(1_500) })
-      const fiber = yield* fork(
-        transactional(store, { ...limits, execute: () => Effect.as(Effect.sleep(60_000), "slow") })
-      )
-      yield* TestClock.adjust(61_499)
-      yield* turns
-      assert.isFalse(ended(fiber))
-      yield* TestClock.adjust(1)
-      assert.strictEqual(yield* Fiber.join(fiber), "slow")
-    }))
+  const probes = [["and does not answer", Effect.never], ["and answers later", Effect.sleep(600)]] as const
+  for (const [name, answer] of probes) {
+    it.effect(`goes on with a claim that is answered while the store is asked whether it lives, ${name}`, () =>
+      Effect.gen(function*() {
+        const base = yield* memory
+        const asked = { ...base, get: (key: string) => Effect.andThen(answer, base.get(key)) }
+        const { store } = hindered(asked, { claim: Effect.sleep(1_500) })
+        const fiber = yield* fork(
+          transactional(store, { ...limits, execute: () => Effect.as(Effect.sleep(60_000), "slow") })
+        )
+        yield* TestClock.adjust(61_499)
+        yield* turns
+        assert.isFalse(ended(fiber))
+        yield* TestClock.adjust(1)
+        assert.strictEqual(yield* Fiber.join(fiber), "slow")
+      }))
+  }
 
   it.effect("that gets no answer to its commit within recordTimeout says that nobody knows", () =>
     Effect.gen(function*() {
@@ -237,58 +225,6 @@ describe("A transactional call", () => {
       const fiber = yield* fork(Effect.flip(transactional(store, limits)))
       yield* endsAfter(1_000, fiber)
       assert.deepInclude(yield* Fiber.join(fiber), { _tag: "EffectStoreError", operation: "claim" })
-    }))
-
-  for (const point of ["begin", "claim"] as const) {
-    it.effect(`may be left at once before its ${point} is answered, and then does nothing`, () =>
-      Effect.gen(function*() {
-        const gate = yield* Deferred.make<void>()
-        // a wait that cannot be cut
-        const { seen, store } = hindered(yield* memory, { [point]: Effect.uninterruptible(Deferred.await(gate)) })
-        const hook = counting()
-        const events: Array<EffectEvent> = []
-        const fiber = yield* fork(withEvents(events)(transactional(store, hook)))
-        yield* turns
-        yield* Fiber.interrupt(fiber)
-        assert.deepStrictEqual(events.map(told), ["interrupted"])
-        assert.strictEqual(registryOf(store).applications.size, 0)
-        yield* Deferred.succeed(gate, undefined)
-        yield* turns
-        assert.deepStrictEqual([hook.runs, seen.at(-1)], [0, "rollback"])
-        yield* assertIdle(store)
-      }))
-  }
-
-  it.effect("waits for the rollback where its last caller leaves in execute", () =>
-    Effect.gen(function*() {
-      const gate = yield* Deferred.make<void>()
-      const { seen, store } = hindered(yield* memory, { rollback: Deferred.await(gate) })
-      const hook = gated()
-      const fiber = yield* fork(transactional(store, hook))
-      yield* hook.entered
-      const leaving = yield* fork(Fiber.interrupt(fiber))
-      yield* turns
-      assert.isFalse(ended(leaving))
-      const next = yield* fork(transactional(store))
-      yield* Deferred.succeed(gate, undefined)
-      yield* Fiber.join(leaving)
-      assert.strictEqual(yield* Fiber.join(next), "done")
-      assert.strictEqual(hook.cut, 1)
-      assert.deepStrictEqual(seen, ["begin", "claim", "rollback", "begin", "claim", "commit"])
-    }))
-
-  it.effect("is stopped by the end of its store", () =>
-    Effect.gen(function*() {
-      const scope = yield* Scope.make()
-      const { seen, store } = hindered(yield* memory)
-      yield* Scope.provide(own(store), scope)
-      const hook = gated()
-      const fiber = yield* fork(Effect.exit(transactional(store, hook)))
-      yield* hook.entered
-      yield* Scope.close(scope, Exit.void)
-      assert.isTrue(Exit.isFailure(yield* Fiber.join(fiber)))
-      assert.deepStrictEqual([hook.cut, seen.at(-1)], [1, "rollback"])
-      yield* assertIdle(store)
     }))
 
   const nonsense = [undefined, { _tag: "Claimed" }, { _tag: "Held" }, "yes"]
