@@ -48,7 +48,7 @@ export const claimReply = ([kind, ...rest]: Answer): ClaimReply => {
   }
 }
 
-/** What a row is found to be at `now`, on the store's clock. `born` orders rows by their creation. */
+/** What a row is found to be at `now`, on the store's clock. `born` orders rows by their creation; `revision` is for `replace`. */
 export interface Found {
   readonly now: number
   readonly record: EffectRecord
@@ -68,7 +68,7 @@ export const found = (key: string, [kind, ...rest]: Answer): Result.Result<Found
   return Result.succeed({
     now: Number(now),
     born: Number(row.born),
-    revision: row.rev,
+    revision: `${row.token}:${row.rev}`,
     record: {
       key,
       tool: row.tool,

@@ -57,16 +57,23 @@ local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = tonumber(ARGV[1]) or math.floor(micros / 1000)
 local function text(number) return string.format('%.0f', number) end
--- the row and its status and result; or nothing, and what cannot be read of it; or the token that the next must be above
+-- No row has the revision of another, removed one of the key: a row's number counts from 1, but no token comes twice.
+local function revision(row) return text(${at.token}) .. ':' .. text(${at.rev}) end
+-- the row and its status and result; or nothing, and what cannot be read of it; or the token that the next must be above,
+-- which is 0 only where there is no mark
 local function load()
   local values = redis.pcall('HMGET', key, 'v', 'status', 'row', 'result')
-  if values.err then return nil, 'its row is no hash', '' end
+  if values.err then
+    -- any other error is the server's, and says nothing of the row
+    if not string.find(values.err, 'WRONGTYPE', 1, true) then error(values) end
+    return nil, 'its row is no hash', ''
+  end
   local status = values[2]
   if not values[1] then
     if redis.call('EXISTS', key) == 1 then return nil, 'its row says no version', '' end
     return nil, nil, 0
   end
-  if values[1] == 'removed' then return nil, nil, tonumber(values[3]) or 0 end
+  if values[1] == 'removed' then return nil, nil, math.max(1, tonumber(values[3]) or 1) end
   if values[1] ~= '${version}' then return nil, 'its row has version ' .. values[1] .. ', which is not known here', '' end
   local ok, row = pcall(cmsgpack.unpack, values[3])
   if not ok or type(row) ~= 'table' then return nil, 'its row cannot be unpacked', '' end
@@ -206,7 +213,7 @@ return values
  */
 export const replace = `${prelude}
 local row = load()
-if not row or ${at.rev} ~= tonumber(ARGV[2]) then return {'changed'} end
+if not row or revision(row) ~= ARGV[2] then return {'changed'} end
 ${at.doubt}, ${at.token}, ${at.taken}, ${at.lease} = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
 ${at.print}, ${at.eseen}, ${at.eprint}, ${at.outcome} = ARGV[9], tonumber(ARGV[10]), ARGV[11], ARGV[13]
 ${at.updated}, ${at.seen} = tonumber(ARGV[14]), tonumber(ARGV[15])

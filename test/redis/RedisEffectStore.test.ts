@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { NodeRedis } from "@effect/platform-node"
-import { applyOnce, EffectStore, type IEffectStore } from "chamvi-effect"
+import { applyOnce, EffectResolution, EffectStore, type IEffectStore } from "chamvi-effect"
 import { RedisEffectStore } from "chamvi-effect/RedisEffectStore"
 import { Effect, Fiber, Layer, Logger, Queue, Stream } from "effect"
 import { Redis } from "effect/persistence/Redis"
@@ -210,6 +210,83 @@ describe.skipIf(!redisIsThere)("RedisEffectStore", () => {
         expect(second.token).toBeGreaterThan(first.token)
         expect(yield* complete(store, "k", first.token)).toEqual(["lost"])
         expect(yield* complete(store, "k", second.token)).toEqual(["ok"])
+      }))
+
+    it.effect("never applies a verdict on a row to one that came in its place", () =>
+      Effect.gen(function*() {
+        const redis = yield* Redis
+        const prefix = freshPrefix()
+        let now = 1_000
+        const theirs = yield* RedisEffectStore.make({ prefix, now: () => now })
+        const [first] = yield* claim(theirs, "k")
+        now += 60_000
+        let turns = 0
+        // between the look at the row and the write of the verdict, it is removed, and another holder claims the key
+        const meddling: Redis["Service"] = {
+          ...redis,
+          send: <A>(command: string, ...args: ReadonlyArray<string>) =>
+            Effect.tap(redis.send<A>(command, ...args), () =>
+              turns++ === 0 ? Effect.andThen(theirs.remove("k"), claim(theirs, "k")) : Effect.void)
+        }
+        const ours = yield* Effect.scoped(
+          Effect.provideService(
+            RedisEffectStore.make({
+              prefix,
+              now: () =>
+                now
+            }),
+            Redis,
+            {
+              ...meddling,
+              send: (command, ...args) =>
+                command === "INFO" ? redis.send(command, ...args) : meddling.send(command, ...args)
+            }
+          )
+        )
+        expect(yield* ours.resolve("k", EffectResolution.notApplied)).toBe("held")
+        const row = yield* theirs.get("k")
+        expect(row).toMatchObject({ status: "held", attempt: 1 })
+        expect(row?.token).toBeGreaterThan(first?._tag === "Claimed" ? first.token : Infinity)
+      }))
+
+    it.effect("keeps a claim on the mark of a removal for good, whatever the mark says", () =>
+      Effect.gen(function*() {
+        const redis = yield* Redis
+        const prefix = freshPrefix()
+        const store = yield* RedisEffectStore.make({ prefix })
+        for (const row of ["0", "garbage", ""]) {
+          yield* claim(store, "k")
+          yield* store.remove("k")
+          yield* redis.send("HSET", `${prefix}k`, "row", row)
+          const [granted] = yield* claim(store, "k")
+          expect(granted?._tag).toBe("Claimed")
+          expect(yield* redis.send("TTL", `${prefix}k`)).toBe(-1)
+        }
+      }))
+
+    it.effect("does not call a row unreadable that it was not allowed to read", () =>
+      Effect.gen(function*() {
+        const redis = yield* Redis
+        const prefix = freshPrefix()
+        const store = yield* RedisEffectStore.make({ prefix })
+        yield* Effect.provideService(applied("k"), EffectStore, store)
+        const user = randomUUID()
+        yield* Effect.acquireRelease(
+          redis.send("ACL", "SETUSER", user, "on", ">secret", "~*", "&*", "+@all", "-hmget"),
+          () => Effect.ignore(redis.send("ACL", "DELUSER", user))
+        )
+        const { reserve } = redis
+        const theirs = yield* reserve
+        yield* theirs.send("AUTH", user, "secret")
+        const limited = yield* Effect.provideService(
+          RedisEffectStore.make({ prefix }),
+          Redis,
+          { ...redis, send: theirs.send }
+        )
+        const error = yield* Effect.flip(limited.get("k"))
+        expect(error).toMatchObject({ _tag: "EffectStoreError", key: "k" })
+        expect(yield* Effect.flip(limited.remove("k"))).toMatchObject({ _tag: "EffectStoreError" })
+        expect(yield* store.get("k")).toMatchObject({ status: "recorded" })
       }))
   })
 
