@@ -6,8 +6,11 @@ import { RedisEffectStore } from "chamvi-effect/RedisEffectStore"
 import { StoreClock, storeLaws, storeModelInRealTime } from "chamvi-effect/testing"
 import { Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
-import { describe } from "vitest"
+import { describe, vi } from "vitest"
 import { redisIsThere, RedisLayer } from "../support/redis.ts"
+
+// the server may be one with many keys of others, which list and prune walk through
+vi.setConfig({ testTimeout: 120_000 })
 
 const Store = Layer.unwrap(Effect.sync(() => {
   let now = 1_700_000_000_000
