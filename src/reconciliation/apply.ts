@@ -86,9 +86,7 @@ export const replay = (
     application.flag({ inputChanged: true })
     if (call.settings.onInputChange === "fail") return Effect.fail(inputChanged(call))
   }
-  return RecordedResult.isUnavailable(recorded.result) && call.alreadyApplied !== undefined
-    ? supply(application, call, applied)
-    : Effect.succeed(applied)
+  return supplyMissing(application, call, applied)
 }
 
 /** A record without a result: the remote may know it. What it says of the effect itself is settled and not asked. */
@@ -98,12 +96,13 @@ const supply = (application: Application, call: Call, applied: Applied): Effect.
     return Effect.as(keep(call, answer.text), { text: answer.text, outcome: applied.outcome })
   })
 
+/** What is reconciled is what the remote has just said; it knows no more. */
 export const supplyMissing = (
   application: Application,
   call: Call,
   applied: Applied
 ): Effect.Effect<Applied, unknown> =>
-  call.alreadyApplied !== undefined && RecordedResult.isUnavailable(applied.text)
+  applied.outcome !== "reconciled" && call.alreadyApplied !== undefined && RecordedResult.isUnavailable(applied.text)
     ? supply(application, call, applied)
     : Effect.succeed(applied)
 
@@ -149,9 +148,7 @@ const holding = (
       const item = itemOf(call, claimed, { text, outcome })
       const recorded = record(application, call, item, () => heartbeats.delete(lease))
       // the record may be another's, after a lost claim
-      return outcome === "executed" && call.alreadyApplied !== undefined
-        ? Effect.flatMap(recorded, (applied) => supplyMissing(application, call, applied))
-        : recorded
+      return Effect.flatMap(recorded, (applied) => supplyMissing(application, call, applied))
     }
   })
 }

@@ -6,6 +6,8 @@ import { type EffectEvent, EffectResolution, type IEffectStore } from "chamvi-ef
 import { Effect, Fiber, Schema, SchemaGetter } from "effect"
 import { TestClock } from "effect/testing"
 import { registryOf } from "../../src/reconciliation/Registry.ts"
+import { hindered } from "../transactional/hindered.ts"
+import { transactional } from "../transactional/world.ts"
 import {
   anotherProcess,
   assertIdle,
@@ -283,6 +285,19 @@ describe("reconciliation", () => {
         assert.strictEqual(yield* call(anotherProcess(store), found), "found")
         assert.strictEqual(hook.runs, 0)
       }
+    }))
+
+  it.effect("a remote that has the effect, but not its result, is asked once by a call", () =>
+    Effect.gen(function*() {
+      let asked = 0
+      const alreadyApplied = () => {
+        asked++
+        return EffectResolution.applied()
+      }
+      yield* failsWith(call(yield* memory, { alreadyApplied }), "EffectResultUnavailableError")
+      assert.strictEqual(asked, 1)
+      yield* failsWith(transactional(hindered(yield* memory).store, { alreadyApplied }), "EffectResultUnavailableError")
+      assert.strictEqual(asked, 2)
     }))
 
   it.effect("a result that was supplied while its record could not be written is answered ever after", () =>
