@@ -1,7 +1,7 @@
 /**
  * The store's operations over the scripts.
  */
-import { Duration, Effect, Option, Result, Stream } from "effect"
+import { Array as Arr, Duration, Effect, Option, Result, Stream } from "effect"
 import type { Redis } from "effect/persistence/Redis"
 import { hash } from "node:crypto"
 import type { Fenced, ResolveReply, Unreadable } from "../EffectRecord.ts"
@@ -62,13 +62,24 @@ const storeError = (operation: string, cause: unknown, key?: string): EffectStor
 const readableError = (key: string, { problem, tool }: Unreadable): EffectRecordError =>
   new EffectRecordError({ key, tool, problem })
 
-/** Each item is a call of its own; the client sends those of one turn together. */
+/**
+ * Each item is a call of its own; the client sends those of one turn together. A failure names a key only where another
+ * item did not fail: whoever is told the key of one asks again for the others, which would never end soon in an outage.
+ */
 const each =
   <Item, Reply>(one: (item: Item) => Effect.Effect<Reply, EffectStoreError>) =>
   (items: ReadonlyArray<Item>): Effect.Effect<ReadonlyArray<Reply>, EffectStoreError> =>
     items.length === 1
       ? Effect.map(one(items[0]!), (reply) => [reply])
-      : Effect.forEach(items, one, { concurrency: "unbounded" })
+      : Effect.flatMap(
+        Effect.forEach(items, (item) => Effect.result(one(item)), { concurrency: "unbounded" }),
+        (results) => {
+          const [replies, failures] = Arr.partition(results, (result) => result)
+          const [first] = failures
+          if (first === undefined) return Effect.succeed(replies)
+          return Effect.fail(replies.length > 0 ? first : storeError(first.operation, first.cause))
+        }
+      )
 
 /** The store. It holds no state but its watchers. */
 export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEffectStore => {
