@@ -50,14 +50,20 @@ const prune = script(scripts.prune)
 /** Whole milliseconds that Lua and JavaScript both count exactly. */
 const millis = (value: number): string => String(Math.max(0, Math.min(Math.ceil(value), 2 ** 52)))
 
+/** Where a server that does not know a command begins to quote what it was sent with it. */
+const quoted = /,? with args beginning with:.*/s
+
 /** What the server or the client said, without the caller's values. */
-const storeError = (operation: string, cause: unknown, key?: string): EffectStoreError =>
-  new EffectStoreError({
+const storeError = (operation: string, cause: unknown, key?: string): EffectStoreError => {
+  const said = cause instanceof Error ? cause.message : String(cause)
+  const problem = said.replace(quoted, "")
+  return new EffectStoreError({
     operation,
-    problem: cause instanceof Error ? cause.message : String(cause),
+    problem,
     ...(key === undefined ? {} : { key }),
-    cause
+    cause: problem === said ? cause : problem
   })
+}
 
 const readableError = (key: string, { problem, tool }: Unreadable): EffectRecordError =>
   new EffectRecordError({ key, tool, problem })

@@ -5,6 +5,7 @@ import { RedisEffectStore } from "chamvi-effect/RedisEffectStore"
 import { Effect, Exit, Fiber, Layer, Logger, Queue, Stream } from "effect"
 import { Redis, RedisError } from "effect/persistence/Redis"
 import { randomUUID } from "node:crypto"
+import { inspect } from "node:util"
 import { describe } from "vitest"
 import { redisIsThere, RedisLayer, redisServer } from "../support/redis.ts"
 
@@ -339,6 +340,15 @@ describe.skipIf(!redisIsThere)("RedisEffectStore", () => {
       expect((yield* logged(open())).join()).toContain("nobody knows")
       expect(yield* Effect.flip(open({ requireDurable: true }))).toMatchObject({ _tag: "EffectStoreError" })
     }).pipe(Effect.provide(serverWith("--rename-command", "INFO", ""))))
+
+  it.live("tells nothing of the caller's values where the server quotes what it was sent", () =>
+    Effect.gen(function*() {
+      const store = yield* RedisEffectStore.make({ prefix: freshPrefix() })
+      const item = { key: "k", token: 1, result: "the secret", outcome: "executed", fingerprint: "f" } as const
+      const error = yield* Effect.flip(store.complete([item]))
+      expect(error.message).toContain("unknown command 'EVALSHA'")
+      expect(inspect(error, { depth: 9 })).not.toContain("secret")
+    }).pipe(Effect.provide(serverWith("--rename-command", "EVALSHA", ""))))
 
   it.live("works on a cluster", () =>
     Effect.gen(function*() {
