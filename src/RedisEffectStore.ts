@@ -72,6 +72,7 @@ const make = Effect.fnUntraced(function*(
  *
  * - A record is as durable as the server: with `appendfsync everysec` a power loss may take the last second, and a failover
  *   what the replica had not got yet. Effects of lost records can be applied again.
+ * - Rows have no time to live. An `EXPIRE`, a `RENAME` or a `FLUSHDB` of somebody else's forgets effects that were applied.
  * - `list` and `prune` walk through the keys of the server (`SCAN`): on a cluster, those of the node that the client asks.
  *   `list` sorts by creation, for which it keeps the names of all matching keys in memory.
  *

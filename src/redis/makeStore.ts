@@ -24,8 +24,11 @@ export interface Parts {
   readonly now: (() => number) | undefined
 }
 
-/** How many keys one `SCAN` looks at, and how many rows are read at once. */
+/** How many keys one `SCAN` looks at, and how many rows are looked at at once. */
 const pageSize = 500
+
+/** How many rows are read at once with their results, which may be large. */
+const fullPageSize = 50
 
 /** Each turn that is lost was lost to somebody else's change. */
 const mostTurns = 100
@@ -122,10 +125,10 @@ export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEff
   ): Effect.Effect<Fenced, EffectStoreError> =>
     Effect.map(run(operation, what, key, ...args), ([answer]) => answer === "ok" ? "ok" : "lost")
 
-  const find = (operation: string, key: string): Effect.Effect<
+  const find = (operation: string, key: string, ...brief: ReadonlyArray<"brief">): Effect.Effect<
     Result.Result<rows.Found | undefined, Unreadable>,
     EffectStoreError
-  > => Effect.map(run(operation, get, key), (answer) => rows.found(key, answer))
+  > => Effect.map(run(operation, get, key, ...brief), (answer) => rows.found(key, answer))
 
   const resolve = Effect.fnUntraced(function*(
     key: string,
@@ -170,9 +173,9 @@ export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEff
       ))
   })
 
-  const read = (page: ReadonlyArray<string>) =>
+  const readAll = (...brief: ReadonlyArray<"brief">) => (page: ReadonlyArray<string>) =>
     Effect.flatMap(
-      Effect.forEach(page, (key) => Effect.map(find("list", key), (found) => [key, found] as const), {
+      Effect.forEach(page, (key) => Effect.map(find("list", key, ...brief), (found) => [key, found] as const), {
         concurrency: "unbounded"
       }),
       (answers) =>
@@ -198,11 +201,11 @@ export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEff
         Result.isFailure(found)
           ? Effect.fail(readableError(key, found.failure))
           : Effect.succeed(found.success?.record)),
-    // The server keeps no order. What matches is found and sorted first, and then read once more, page by page.
+    // The server keeps no order. What matches is found and sorted first, without results, and then read once more, in pages.
     list: (filter = {}) => {
       const isMatch = matches(filter)
       const places = Stream.runFold(
-        Stream.mapEffect(keys, read),
+        Stream.mapEffect(keys, readAll("brief")),
         (): Array<readonly [born: number, key: string]> => [],
         (all, page) => {
           for (const found of page)
@@ -214,8 +217,8 @@ export const makeStore = ({ changes, channel, now, prefix, redis }: Parts): IEff
         all.sort(([bornA, keyA], [bornB, keyB]) => bornA - bornB || (keyA < keyB ? -1 : 1))
         return Stream.fromIterable(all).pipe(
           Stream.map(([, key]) => key),
-          Stream.grouped(pageSize),
-          Stream.mapEffect(read),
+          Stream.grouped(fullPageSize),
+          Stream.mapEffect(readAll()),
           Stream.flatMap((page) =>
             Stream.fromIterable(
               page.flatMap((found) => found !== undefined && isMatch(found.record) ? [found.record] : [])

@@ -191,13 +191,14 @@ write(row, 'held')
 return {'ok'}
 `
 
-/** now. Answers the time, the status, the result, and the values of the row. */
+/** now, and `brief` where the result is not wanted. Answers the time, the status, the result, and the values of the row. */
 export const get = `${prelude}
 local row, status, rest = load()
 if not row then
   if status then return {'U', rest, status} end
   return {'N'}
 end
+if ARGV[2] == 'brief' then rest = '' end
 local values = {'V', text(now), status, rest}
 for index = 1, ${names.length} do
   local value = row[index]
