@@ -153,7 +153,8 @@ describe("the model of a store whose clock nobody moves", () => {
       Effect.gen(function*() {
         const failure = yield* Effect.flip(Effect.provide(storeModelInRealTime(), broken(fault)))
         assert.strictEqual(failure._tag, "LawViolation")
-        assert.isAtMost(callsIn(failure.message), 5, failure.message)
+        // how far a sequence can be shrunk depends on how much time passes between its calls
+        assert.isAtMost(callsIn(failure.message), 15, failure.message)
       }))
   }
 })
