@@ -224,8 +224,8 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     cast: "changed",
     program: [{
       file: "apply.ts",
-      text: `if (call.settings.onInputChange === "fail") return Effect.fail(inputChanged(call))\n  }\n  return Rec`,
-      by: "}\n  return Rec"
+      text: `if (call.settings.onInputChange === "fail") return Effect.fail(inputChanged(call))\n  }\n  return supply`,
+      by: "}\n  return supply"
     }]
   },
   "a joiner with another input": {
@@ -259,7 +259,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     faults: 1,
     program: [{
       file: "apply.ts",
-      text: "RecordedResult.isUnavailable(recorded.result) && call.alreadyApplied !== undefined",
+      text: "call.alreadyApplied !== undefined && RecordedResult.isUnavailable(applied.text)",
       by: "false"
     }]
   },
