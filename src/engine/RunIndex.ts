@@ -41,6 +41,9 @@ export interface RunRow {
   readonly endedAt: number | undefined
 }
 
+/** Whether nothing can come of the run any more: a failed one can be retried. */
+export const isOver = ({ status }: RunRow): boolean => status === "completed" || status === "cancelled"
+
 export interface RunFilter {
   readonly agent?: string | undefined
   readonly status?: RunStatus | ReadonlyArray<RunStatus> | undefined

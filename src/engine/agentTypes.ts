@@ -96,3 +96,10 @@ export interface RunResult<Output> {
 
 /** @internal */
 export const definitions = new WeakMap<object, AgentDefinition>()
+
+/** @internal */
+export const definitionOf = (agent: { readonly name: string }): AgentDefinition => {
+  const definition = definitions.get(agent)
+  if (definition === undefined) throw new TypeError(`"${agent.name}" is no agent that defineAgent made`)
+  return definition
+}

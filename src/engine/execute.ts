@@ -14,11 +14,11 @@ import type { RegisteredAgent } from "./agentTypes.ts"
 import { allowing } from "./allowed.ts"
 import type { RunFailure } from "./errors.ts"
 import type { Gate } from "./Gate.ts"
-import { approvalSignal, inWords, make as makeJournal } from "./journal.ts"
+import { approvalSignal, inWords, make as makeJournal, retrySignal } from "./journal.ts"
 import { type LoopResult, maxRetriesOf, runLoop } from "./loop.ts"
 import type { Execution, Start } from "./port.ts"
 import { readInput } from "./runInput.ts"
-import type { RunIndex, RunRow } from "./RunIndex.ts"
+import { isOver, type RunIndex, type RunRow } from "./RunIndex.ts"
 import { toolsOfRun } from "./tools.ts"
 import { make as makeValues, untilStored } from "./values.ts"
 
@@ -44,9 +44,6 @@ export interface Outcome {
     readonly response: { readonly id: string; readonly timestamp: Date; readonly modelId: string }
   }
 }
-
-/** The signal that a failed run waits for. */
-export const retrySignal = (generation: number): string => `retry/${generation}`
 
 /** How a pass through the loop has ended. */
 type Passed =
@@ -128,8 +125,6 @@ export const execute =
   }
 
 const over = { _tag: "Over" } as const
-
-const isOver = ({ status }: RunRow): boolean => status === "completed" || status === "cancelled"
 
 type Update = (change: (row: RunRow, now: number) => Partial<RunRow>) => Effect.Effect<RunRow | undefined>
 

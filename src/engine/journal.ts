@@ -51,6 +51,9 @@ export const approvalId = (place: {
 /** The signal that a person's answer is sent to. */
 export const approvalSignal = (id: string): string => `approval/${id}`
 
+/** The signal that a failed run waits for. */
+export const retrySignal = (generation: number): string => `retry/${generation}`
+
 export const make = (options: JournalOptions): Journal => {
   const { execution, generation, maxRetries, redo, values } = options
 

@@ -1,0 +1,71 @@
+/**
+ * Starts a run, or finds it started.
+ */
+import { Clock, Effect, Result } from "effect"
+import { randomUUID } from "node:crypto"
+import { fingerprint } from "../EffectKey.ts"
+import * as StoredValue from "../internal/storedValue.ts"
+import { definitionOf, type RunInput } from "./agentTypes.ts"
+import { RunConflictError, RunInputError } from "./errors.ts"
+import type { AnyAgent, StartError } from "./IEngine.ts"
+import { toStored } from "./runInput.ts"
+import type { RunIndex, RunRow } from "./RunIndex.ts"
+import type { Runs } from "./runs.ts"
+
+export const make = (runs: Runs, index: RunIndex) => {
+  const add = Effect.fnUntraced(function*(
+    agent: AnyAgent,
+    runId: string,
+    stored: unknown,
+    fingerprint: string,
+    problem: (text: string) => RunInputError
+  ) {
+    const values = yield* runs.valuesOf(runId)
+    const input = yield* Effect.mapError(values.write("input", stored), (error) => problem(error.message))
+    const now = yield* Clock.currentTimeMillis
+    const row: RunRow = {
+      runId,
+      agent: agent.name,
+      incarnation: randomUUID(),
+      status: "queued",
+      fingerprint,
+      input,
+      retries: 0,
+      redo: [],
+      again: null,
+      cancelling: false,
+      approvals: [],
+      failure: undefined,
+      outcome: undefined,
+      createdAt: now,
+      updatedAt: now,
+      endedAt: undefined
+    }
+    return (yield* index.insert(row)) ?? row
+  })
+
+  return Effect.fnUntraced(function*(
+    agent: AnyAgent,
+    input: RunInput<unknown>
+  ): Effect.fn.Return<void, StartError> {
+    const { runId } = input
+    const problem = (text: string) => new RunInputError({ runId, agent: agent.name, problem: text })
+    if (typeof runId !== "string" || runId.trim() === "" || !runId.isWellFormed()) {
+      return yield* problem("its runId is no text that stays the same when the run is tried again")
+    }
+    const stored = yield* Effect.mapError(
+      toStored(definitionOf(agent), input),
+      (error) => problem(`its trigger does not fit the agent's schema: ${error.message}`)
+    )
+    const encoded = yield* Effect.try({
+      try: () => StoredValue.encode(stored),
+      catch: (error) => problem(`its trigger or prompt cannot be stored: ${String(error)}`)
+    })
+    const print = Result.getOrElse(fingerprint(agent.name, JSON.parse(encoded.text)), () => "")
+    const known = yield* index.get(runId)
+    const row = known ?? (yield* add(agent, runId, stored, print, problem))
+    yield* runs.checkOwner(agent, row)
+    if (row.fingerprint !== print) return yield* new RunConflictError({ runId, agent: agent.name })
+    if (row.status === "queued" || row.status === "running") yield* runs.push(row)
+  })
+}

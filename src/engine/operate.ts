@@ -1,0 +1,107 @@
+/**
+ * What an operator does with runs: look at them, answer them, retry, cancel and forget them.
+ */
+import { Clock, Duration, Effect, Stream } from "effect"
+import type { IEffectStore } from "../EffectStore.ts"
+import { EngineStoreError, RunNotFailedError } from "./errors.ts"
+import type { IEngine, RunInfo } from "./IEngine.ts"
+import { approvalSignal } from "./journal.ts"
+import { isOver, type RunFilter, type RunIndex, type RunRow } from "./RunIndex.ts"
+import type { Runs } from "./runs.ts"
+
+export interface OperateOptions {
+  readonly runs: Runs
+  readonly index: RunIndex
+  readonly store: IEffectStore
+  /** Whether the runs of the agent execute in this process. */
+  readonly isHere: (agent: string) => boolean
+}
+
+type Operator = Pick<IEngine, "retry" | "approve" | "deny" | "cancel" | "get" | "list" | "prune">
+
+export const make = ({ index, isHere, runs, store }: OperateOptions): Operator => {
+  const respond = (type: "approved" | "denied"): IEngine["approve"] =>
+    Effect.fnUntraced(function*(runId: string, id: string, { reason }: { readonly reason?: string | undefined } = {}) {
+      const row = yield* runs.rowOf(runId)
+      if (isOver(row)) return
+      yield* runs.send(row, approvalSignal(id), JSON.stringify({ type, reason }))
+      yield* runs.update(runId, (row) => {
+        const approvals = row.approvals.filter((approval) => approval.id !== id)
+        return approvals.length === row.approvals.length ? undefined : {
+          approvals,
+          status: row.status === "waiting" && approvals.length === 0 ? "queued" : row.status
+        }
+      })
+    })
+
+  return {
+    retry: Effect.fnUntraced(function*(runId: string) {
+      const before = yield* runs.rowOf(runId)
+      const row = before.status !== "failed"
+        ? before
+        : yield* runs.update(runId, (row) =>
+          row.status !== "failed" ? undefined : {
+            status: "queued",
+            failure: undefined,
+            endedAt: undefined,
+            retries: row.retries + 1,
+            redo: [...row.redo, row.again],
+            again: null
+          })
+      // one that is queued may be a retry that was cut off between its two writes
+      if (row.status !== "queued" || row.retries === 0) {
+        return yield* new RunNotFailedError({ runId, status: row.status })
+      }
+      yield* runs.push(row)
+    }),
+    approve: respond("approved"),
+    deny: respond("denied"),
+    cancel: Effect.fnUntraced(function*(runId: string) {
+      const row = yield* runs.update(runId, (row, now) =>
+        isOver(row)
+          ? undefined
+          : row.status === "failed"
+          ? { status: "cancelled", endedAt: now }
+          : { cancelling: true })
+      if (isOver(row)) return
+      yield* runs.interrupt(row)
+      if (isHere(row.agent)) {
+        yield* Effect.ignore(runs.when(runId, (row) => isOver(row) ? Effect.void : undefined))
+      }
+    }),
+    get: Effect.fnUntraced(function*(runId: string) {
+      const info = infoOf(yield* runs.rowOf(runId))
+      const keysInDoubt = yield* Effect.mapError(
+        Stream.runCollect(store.list({ runId, doubt: "inDoubt" })),
+        (cause) => new EngineStoreError({ operation: `list the keys of run ${runId}`, problem: cause.message, cause })
+      )
+      return { ...info, keysInDoubt }
+    }),
+    list: (filter: RunFilter = {}) => Effect.map(index.list(filter), (rows) => rows.map(infoOf)),
+    prune: Effect.fnUntraced(function*({ olderThan }: { readonly olderThan: Duration.Input }) {
+      const endedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(olderThan)
+      let count = 0
+      while (true) {
+        const rows = yield* index.list({ status: ["completed", "failed", "cancelled"], endedBefore, limit: 100 })
+        if (rows.length === 0) return count
+        yield* Effect.forEach(rows, runs.remove, { discard: true })
+        count += rows.length
+      }
+    })
+  }
+}
+
+const infoOf = (
+  { agent, approvals, cancelling, createdAt, endedAt, failure, retries, runId, status, updatedAt }: RunRow
+): RunInfo => ({
+  runId,
+  agent,
+  status,
+  cancelling: cancelling && status !== "cancelled",
+  retries,
+  approvals,
+  failure,
+  createdAt,
+  updatedAt,
+  endedAt
+})

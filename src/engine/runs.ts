@@ -1,0 +1,107 @@
+/**
+ * The runs of an engine: their rows, their executions, and who waits for them.
+ */
+import { Clock, type Duration, Effect, type Scope } from "effect"
+import { KeyValueStore } from "effect/persistence"
+import { runPrefix } from "../toolContext/runKeys.ts"
+import { ToolContext } from "../ToolContext.ts"
+import { EngineStoreError, RunNotFoundError, RunOfAnotherAgentError } from "./errors.ts"
+import type { Ground } from "./execute.ts"
+import type { AnyAgent } from "./IEngine.ts"
+import type { ExecutionId, Executions } from "./port.ts"
+import { retrySignal } from "./journal.ts"
+import type { RunRow } from "./RunIndex.ts"
+import { make as makeValues, type Values } from "./values.ts"
+
+export interface Runs {
+  readonly rowOf: (runId: string) => Effect.Effect<RunRow, RunNotFoundError | EngineStoreError>
+  /** Changes the row in one atomic step, unless `change` answers nothing. Answers the row as it is then. */
+  readonly update: (
+    runId: string,
+    change: (row: RunRow, now: number) => Partial<RunRow> | undefined
+  ) => Effect.Effect<RunRow, RunNotFoundError | EngineStoreError>
+  /** The first of the answers that `look` gives on a row; it looks again after each change of the run. */
+  readonly when: <A, E>(
+    runId: string,
+    look: (row: RunRow) => Effect.Effect<A, E> | undefined
+  ) => Effect.Effect<A, E | RunNotFoundError | EngineStoreError>
+  readonly checkOwner: (agent: AnyAgent, row: RunRow) => Effect.Effect<void, RunOfAnotherAgentError>
+  readonly valuesOf: (runId: string) => Effect.Effect<Values>
+  /** Makes sure that a row that shall go on does: its process may have died between two writes. */
+  readonly push: (row: RunRow) => Effect.Effect<void>
+  /** Cancels what the run does; what is left of it ends. */
+  readonly interrupt: (row: RunRow) => Effect.Effect<void>
+  readonly resume: (row: RunRow) => Effect.Effect<void>
+  readonly send: (row: RunRow, signal: string, value: string) => Effect.Effect<void>
+  /** Forgets all that is kept of a run, but its effects. */
+  readonly remove: (row: RunRow) => Effect.Effect<void, EngineStoreError>
+}
+
+export interface RunsOptions {
+  readonly ground: Pick<Ground, "index" | "keyValues" | "maxRowSize">
+  readonly executions: Executions["Service"]
+  readonly changed: (runId: string) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
+  readonly pollInterval: Duration.Input | undefined
+}
+
+const idOf = ({ agent, incarnation, runId }: RunRow): ExecutionId => ({ agent, incarnation, runId })
+const startOf = (row: RunRow) => ({ ...idOf(row), input: row.input })
+
+export const ownedByAnother = (agent: AnyAgent, { agent: startedBy, runId }: RunRow): RunOfAnotherAgentError =>
+  new RunOfAnotherAgentError({ runId, agent: agent.name, startedBy })
+
+export const make = (
+  { changed, executions, ground: { index, keyValues, maxRowSize }, pollInterval }: RunsOptions
+): Runs => {
+  const existing = (runId: string) => (row: RunRow | undefined) =>
+    row === undefined ? Effect.fail(new RunNotFoundError({ runId })) : Effect.succeed(row)
+  const rowOf = (runId: string) => Effect.flatMap(index.get(runId), existing(runId))
+  const awaited = (change: Effect.Effect<void>) =>
+    pollInterval === undefined ? change : Effect.raceFirst(change, Effect.sleep(pollInterval))
+  return {
+    rowOf,
+    update: (runId, change) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.flatMap(
+          index.update(runId, (row) => {
+            const changed = change(row, now)
+            return changed === undefined ? undefined : { ...row, updatedAt: now, ...changed }
+          }),
+          existing(runId)
+        )),
+    when: Effect.fnUntraced(function*<A, E>(runId: string, look: (row: RunRow) => Effect.Effect<A, E> | undefined) {
+      while (true) {
+        const found = yield* Effect.scoped(Effect.gen(function*() {
+          // who watches before it looks misses nothing
+          const change = yield* changed(runId)
+          const found = look(yield* rowOf(runId))
+          if (found === undefined) yield* awaited(change)
+          return found
+        }))
+        if (found !== undefined) return yield* found
+      }
+    }),
+    checkOwner: (agent, row) => row.agent === agent.name ? Effect.void : Effect.fail(ownedByAnother(agent, row)),
+    valuesOf: (runId) =>
+      Effect.map(
+        Effect.provideService(ToolContext.make({ runId }), KeyValueStore.KeyValueStore, keyValues),
+        ({ artifacts }) => makeValues(artifacts, maxRowSize)
+      ),
+    push: (row) =>
+      Effect.andThen(
+        executions.start(startOf(row)),
+        row.retries > 0 ? executions.send(idOf(row), retrySignal(row.retries - 1), "") : Effect.void
+      ),
+    interrupt: (row) => Effect.andThen(executions.start(startOf(row)), executions.interrupt(idOf(row))),
+    resume: (row) => executions.resume(idOf(row)),
+    send: (row, signal, value) => executions.send(idOf(row), signal, value),
+    remove: Effect.fnUntraced(function*(row: RunRow) {
+      yield* executions.forget(idOf(row))
+      yield* Effect.mapError(
+        keyValues.clearPrefix(runPrefix(row.runId)),
+        (cause) => new EngineStoreError({ operation: `forget run ${row.runId}`, problem: cause.message, cause })
+      )
+      yield* index.remove(row.runId)
+    })
+  }
+}
