@@ -4,5 +4,6 @@
  * @since 0.1.0
  */
 export { type Law, type Laws, LawViolation, StoreClock } from "./law.ts"
+export * as ScriptedModel from "./ScriptedModel.ts"
 export { storeLaws } from "./StoreLaws.ts"
 export { storeModel, storeModelInRealTime, type StoreModelOptions } from "./StoreModel.ts"
