@@ -251,6 +251,23 @@ export class EngineLockedError
 {
   override get message(): string {
     return `Another process runs an engine on ${this.filename}, and only one may. It is free again as soon as that process ends. `
-      + `For several processes use an engine on Postgres.`
+      + `For several processes use ClusterEngine, on Postgres.`
   }
 }
+/**
+ * The engine cannot work with one of its settings. Nothing was started.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class EngineSettingError
+  extends Schema.TaggedError<EngineSettingError>(id("EngineSettingError"))("EngineSettingError", {
+    setting: Schema.String,
+    problem: Schema.String
+  })
+{
+  override get message(): string {
+    return `The engine's setting ${this.setting} ${oneLine(this.problem)}`
+  }
+}
+

@@ -38,6 +38,10 @@ export interface MakeOptions extends EngineOptions {
   readonly pollInterval: Duration.Input | undefined
   /** Whether other processes run agents too, so that one that is not registered here may be registered there. */
   readonly elsewhere?: boolean | undefined
+  /** Calls what it is given with the runs that other processes have changed. */
+  readonly onChanged?: ((hear: (runId: string) => void) => Effect.Effect<void, never, Scope.Scope>) | undefined
+  /** How long a tool call bears trouble of its effect store before its run sleeps. Default: 3 seconds. */
+  readonly patience?: Duration.Input | undefined
 }
 
 /** What an agent's layer does with an engine. */
@@ -54,7 +58,8 @@ export const register = (engine: IEngine, definition: AgentDefinition): Effect.E
 
 export const make = Effect.fnUntraced(function*(options: MakeOptions) {
   const executions = yield* Executions
-  const { changed, index } = watched(options.index)
+  const { changed, hear, index } = watched(options.index)
+  yield* options.onChanged?.(hear) ?? Effect.void
   const ground: Ground = {
     index,
     store: yield* EffectStore,

@@ -8,17 +8,20 @@ export interface Watched {
   readonly index: RunIndex
   /** From when it answers, what it answers ends with the next change of the run. */
   readonly changed: (runId: string) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
+  /** Wakes who waits for a run that another process has changed. */
+  readonly hear: (runId: string) => void
 }
 
 export const watched = (index: RunIndex): Watched => {
   const watchers = new Map<string, Set<Deferred.Deferred<void>>>()
-  const tell = (runId: string) =>
-    Effect.sync(() => {
-      const waiting = watchers.get(runId)
-      watchers.delete(runId)
-      waiting?.forEach((one) => Deferred.doneUnsafe(one, Effect.void))
-    })
+  const hear = (runId: string) => {
+    const waiting = watchers.get(runId)
+    watchers.delete(runId)
+    waiting?.forEach((one) => Deferred.doneUnsafe(one, Effect.void))
+  }
+  const tell = (runId: string) => Effect.sync(() => hear(runId))
   return {
+    hear,
     index: {
       ...index,
       insert: (row) => Effect.tap(index.insert(row), () => tell(row.runId)),

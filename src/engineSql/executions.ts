@@ -16,11 +16,24 @@ import {
   RunnerStorage,
   Sharding,
   ShardingConfig,
-  SqlMessageStorage
+  SocketRunner,
+  SqlMessageStorage,
+  SqlRunnerStorage
 } from "effect/cluster"
 import { Digest } from "effect/crypto"
+import { RpcSerialization } from "effect/rpc"
+import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { EngineSettingError } from "../engine/errors.ts"
 import { Executions, type Kept, make } from "../engine/port.ts"
+import { Notices } from "./notices.ts"
+
+/** What the names of the tables begin with, and what the shards' locks are named after. */
+const prefix = "chamvi_engine"
+
+/** The longest that a timer can be: a message for an agent that is registered later must wait for it. */
+const untilRegistered = Duration.days(24)
 
 /** Removes all messages of an execution, and what it has to wake it. */
 const forget = Effect.map(
@@ -41,9 +54,11 @@ const forget = Effect.map(
   }
 )
 
-/** Executions on any cluster. */
-export const layerCluster: Layer.Layer<Executions, never, Sharding.Sharding | MessageStorage.MessageStorage> = Layer
-  .effect(Executions, Effect.flatMap(forget, make)).pipe(Layer.provide(ClusterWorkflowEngine.layer))
+const fromSharding = Layer.effect(Executions, Effect.flatMap(forget, make)).pipe(
+  Layer.provide(ClusterWorkflowEngine.layer)
+)
+
+const messages = SqlMessageStorage.layerWith({ prefix }).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /**
  * Executions of one process, on the database of its `SqlClient`. Nobody else may execute on that database: its owner's lock
@@ -53,18 +68,147 @@ export const layerSingle = (options: {
   /** How long what runs may go on while the layer closes, before it is interrupted. */
   readonly drain: Duration.Input
 }): Layer.Layer<Executions, never, SqlClient.SqlClient> =>
-  layerCluster.pipe(
+  // its parts are known by their names alone to whoever builds layers: those of another engine would be taken for them
+  Layer.fresh(fromSharding.pipe(
     Layer.provide(Sharding.layer),
     Layer.provide(Runners.layerNoop),
-    Layer.provideMerge(SqlMessageStorage.layerWith({ prefix: "chamvi_engine" })),
-    Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop, Digest.layerWebCrypto]),
+    Layer.provideMerge(messages),
+    Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
     Layer.provide(ShardingConfig.layer({
       entityTerminationTimeout: options.drain,
       // never from HOST and PORT: what a new process takes over is what it finds under its own name
       runnerAddress: Option.some(RunnerAddress.make("chamvi-engine", 1)),
-      // a message for an agent that is registered later must wait for it; this is the longest that a timer can
-      entityRegistrationTimeout: Duration.days(24),
+      entityRegistrationTimeout: untilRegistered,
       entityMessagePollInterval: Duration.seconds(1),
       simulateRemoteSerialization: false
     }))
+  ))
+
+/** The modules of a platform that connect processes, such as `NodeClusterSocket` of `@effect/platform-node`. */
+export interface Transport {
+  readonly layerClientProtocol: Layer.Layer<Runners.RpcClientProtocol, never, RpcSerialization.RpcSerialization>
+  readonly layerSocketServer: Layer.Layer<
+    SocketServer.SocketServer,
+    SocketServer.SocketServerError,
+    ShardingConfig.ShardingConfig
+  >
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Where other processes reach this one, and where it listens for them. */
+export interface Sockets extends Address {
+  readonly transport: Transport
+  readonly listen?: Address | undefined
+}
+
+export interface WorkerOptions {
+  /** How often the process looks for messages that it was not told of. */
+  readonly pollInterval: Duration.Duration
+  /** How long a process that is not heard of keeps its runs. */
+  readonly takeover: Duration.Duration
+  /** How long what runs may go on where the layer closes, or the run moves to another process, before it is interrupted. */
+  readonly drain: Duration.Duration
+  readonly sockets: Sockets | undefined
+}
+
+const timing = ({ pollInterval, takeover }: WorkerOptions) => ({
+  shardLockExpiration: takeover,
+  shardLockRefreshInterval: Duration.min(Duration.seconds(10), Duration.divideUnsafe(takeover, 3)),
+  refreshAssignmentsInterval: Duration.min(Duration.seconds(3), Duration.divideUnsafe(takeover, 10)),
+  runnerHealthCheckInterval: Duration.min(Duration.minutes(1), takeover),
+  entityMessagePollInterval: pollInterval
+})
+
+/**
+ * Executions in other processes, on the database of the `SqlClient`: all that is sent to them is written there. Nothing can be
+ * registered.
+ */
+export const layerClient: Layer.Layer<Executions, never, SqlClient.SqlClient | Notices> = Layer.fresh(
+  Layer.effect(
+    Executions,
+    Effect.gen(function*() {
+      const executions = yield* Executions
+      const { written } = yield* Notices
+      const told =
+        <Args extends ReadonlyArray<unknown>>(send: (...args: Args) => Effect.Effect<void>) => (...args: Args) =>
+          Effect.andThen(send(...args), written)
+      return {
+        ...executions,
+        start: told(executions.start),
+        resume: told(executions.resume),
+        send: told(executions.send),
+        interrupt: told(executions.interrupt)
+      }
+    })
+  ).pipe(
+    Layer.provide(fromSharding),
+    Layer.provide(Sharding.layer),
+    // who only writes need not know who reads
+    Layer.provide([Runners.layerNoop, RunnerHealth.layerNoop, RunnerStorage.layerMemory]),
+    Layer.provideMerge(messages),
+    Layer.provide(ShardingConfig.layer({ runnerAddress: Option.none() }))
+  )
+)
+
+/**
+ * Executions of one of several processes, on the database of the `SqlClient`.
+ *
+ * What is sent to an execution is written to the database by a client, also where this very process executes it: else whoever
+ * sends would wait for an agent that only other processes have.
+ */
+export const layerWorker = (
+  options: WorkerOptions
+): Layer.Layer<Executions, EngineSettingError, SqlClient.SqlClient | Notices> => {
+  const { sockets } = options
+  const worker = Layer.effect(
+    Executions,
+    Effect.gen(function*() {
+      yield* (yield* Notices).onWritten((yield* Sharding.Sharding).pollStorage)
+      return yield* Executions
+    })
+  ).pipe(
+    Layer.provide(fromSharding),
+    Layer.provide(sockets === undefined ? alone : connected(sockets.transport)),
+    Layer.provide(Layer.orDie(SqlRunnerStorage.layerWith({ prefix }))),
+    Layer.provideMerge(messages),
+    Layer.provide(ShardingConfig.layer({
+      ...timing(options),
+      entityRegistrationTimeout: untilRegistered,
+      entityTerminationTimeout: options.drain,
+      simulateRemoteSerialization: false,
+      // a new one in each process, and never from HOST and PORT, which are the same in many
+      runnerAddress: Option.some(
+        sockets === undefined ? RunnerAddress.make(randomUUID(), 1) : RunnerAddress.make(sockets.host, sockets.port)
+      ),
+      runnerListenAddress: Option.map(
+        Option.fromUndefinedOr(sockets?.listen),
+        ({ host, port }) => RunnerAddress.make(host, port)
+      )
+    }))
+  )
+  return Layer.effect(
+    Executions,
+    Effect.gen(function*() {
+      const built = yield* Effect.mapError(
+        Layer.build(Layer.fresh(worker)),
+        ({ reason }) => new EngineSettingError({ setting: "sockets", problem: `cannot be used: ${reason.message}` })
+      )
+      return { ...yield* Executions, register: Context.get(built, Executions).register }
+    })
+  ).pipe(Layer.provide(layerClient))
+}
+
+/** Processes that meet in the database only. */
+const alone = Sharding.layer.pipe(Layer.provide([Runners.layerNoop, RunnerHealth.layerNoop]))
+
+/** Processes that also ask each other whether they are alive. */
+const connected = ({ layerClientProtocol, layerSocketServer }: Transport) =>
+  SocketRunner.layer.pipe(
+    Layer.provide(RunnerHealth.layerPing.pipe(Layer.provide(Runners.layerRpc))),
+    Layer.provide([layerSocketServer, layerClientProtocol]),
+    Layer.provide(RpcSerialization.layerSchemaBinary())
   )

@@ -26,7 +26,7 @@ const ranks: ReadonlyArray<readonly [rank: number, ...paths: ReadonlyArray<strin
   [4, "Output.ts", "WrapTools.ts", "Step.ts", "ai/"],
   [5, "Agent.ts", "Engine.ts", "engine/"],
   [6, "RedisEffectStore.ts", "redis/"],
-  [6, "SqliteEngine.ts", "engineSql/"],
+  [6, "ClusterEngine.ts", "SqliteEngine.ts", "engineSql/"],
   [6, "SqlEffectStore.ts", "SqliteEffectStore.ts", "SqliteClient.ts", "sql/", "sqlite/", "testing/", "cli/"],
   [7, "index.ts"]
 ]

@@ -1,0 +1,224 @@
+/**
+ * The engine on one Postgres: any number of processes run agents together.
+ *
+ * @since 0.1.0
+ */
+import { PgClient } from "@effect/sql-pg"
+import { Config, Context, Duration, Effect, Layer, type Redacted } from "effect"
+import { KeyValueStore } from "effect/persistence"
+import { SqlClient, type SqlError } from "effect/sql"
+import type { EffectStore } from "./EffectStore.ts"
+import { Engine } from "./Engine.ts"
+import { EngineSettingError, EngineStoreError } from "./engine/errors.ts"
+import { type EngineOptions, make } from "./engine/make.ts"
+import type { Executions } from "./engine/port.ts"
+import type { RunIndex } from "./engine/RunIndex.ts"
+import { type Address, layerClient, layerWorker, type Transport } from "./engineSql/executions.ts"
+import * as Notices from "./engineSql/notices.ts"
+import * as RunIndexSql from "./engineSql/runIndex.ts"
+import type { EffectStoreError } from "./errors.ts"
+import { SqlEffectStore } from "./SqlEffectStore.ts"
+
+/**
+ * The settings of a process that starts and watches runs, and executes none.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ClusterEngineClientOptions extends Pick<EngineOptions, "maxRowSize"> {
+  /** Where the Postgres is: `postgres://user:password@host/database`. */
+  readonly url: Redacted.Redacted
+  /**
+   * The most connections that this process takes. At least 2: a worker keeps one for its locks. From 4 on, one listens for
+   * notices, so that nobody has to wait for `pollInterval`. Default: 10.
+   */
+  readonly maxConnections?: number | undefined
+  /**
+   * How often to look for what other processes have written, where no notice came; timers of runs are late by that much at most.
+   * Default: 1 second.
+   */
+  readonly pollInterval?: Duration.Input | undefined
+}
+
+/**
+ * The settings of a worker.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ClusterEngineOptions extends EngineOptions, ClusterEngineClientOptions {
+  /**
+   * How long model calls and tool calls may go on while the layer closes, or while a run moves to a worker that has joined; then
+   * they are interrupted, and another worker calls them again. Longer than the longest tool, and shorter than the time that
+   * the platform leaves a process to stop. Default: 1 minute.
+   */
+  readonly drain?: Duration.Input | undefined
+  /**
+   * After how long without a sign of life the runs of a worker go on elsewhere. At least 3 seconds. Default: 35 seconds.
+   *
+   * The shorter it is, the shorter a stall of the database, or of the process, that makes a worker give up its runs, which
+   * interrupts their tools: a third of it is enough.
+   */
+  readonly takeover?: Duration.Input | undefined
+  /**
+   * Lets workers also ask each other whether they are alive, so that one that has died is noticed sooner. Without it they meet
+   * in the database alone, and open no port.
+   */
+  readonly sockets?: ClusterSockets | undefined
+}
+
+/**
+ * How workers reach each other.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ClusterSockets extends Address {
+  /** The module `NodeClusterSocket` of `@effect/platform-node`. */
+  readonly transport: Transport
+  /** Where others reach this worker: a name or an address of its own, never one that it shares with another worker. */
+  readonly host: string
+  readonly port: number
+  /** Where it listens, if that is another address. Whoever can connect to it can send it messages: keep it private. */
+  readonly listen?: Address | undefined
+}
+
+type Errors = EngineStoreError | EngineSettingError | EffectStoreError
+
+const setting = (name: string, problem: string | undefined) =>
+  problem === undefined ? Effect.void : Effect.fail(new EngineSettingError({ setting: name, problem }))
+
+const defaultConnections = 10
+
+/** The largest value of Postgres: a row that was written can be read, and none ends the connection that others need. */
+const maxMessageSize = 1024 * 1024 * 1024
+
+/** A row of messages holds a value as text in text. */
+const maxMaxRowSize = 256 * 1024 * 1024
+
+const checked = Effect.fnUntraced(function*(options: ClusterEngineClientOptions & Partial<ClusterEngineOptions>) {
+  const { maxConnections = defaultConnections, maxRowSize, pollInterval = "1 second", takeover = "35 seconds" } =
+    options
+  yield* setting(
+    "maxConnections",
+    Number.isInteger(maxConnections) && maxConnections >= 2
+      ? undefined
+      : `is ${maxConnections}; it takes at least 2, since one connection is kept for locks`
+  )
+  yield* setting(
+    "maxRowSize",
+    maxRowSize === undefined || maxRowSize <= maxMaxRowSize
+      ? undefined
+      : `is ${maxRowSize}, and Postgres keeps at most ${maxMaxRowSize} bytes of a run in a row`
+  )
+  const [poll, over, drain] = [pollInterval, takeover, options.drain ?? "1 minute"].map(Duration.fromInputUnsafe)
+  yield* setting(
+    "pollInterval",
+    Duration.isGreaterThan(poll!, Duration.zero) ? undefined : "is no time; take a second or so"
+  )
+  yield* setting(
+    "takeover",
+    Duration.isGreaterThanOrEqualTo(over!, Duration.seconds(3)) && Duration.isFinite(over!)
+      ? undefined
+      : `is ${Duration.format(over!)}; below 3 seconds each hiccup of the database would interrupt tools`
+  )
+  return { ...options, sockets: options.sockets, maxConnections, pollInterval: poll!, takeover: over!, drain: drain! }
+})
+
+type Checked = Effect.Success<ReturnType<typeof checked>>
+
+const failure = (cause: SqlError.SqlError) =>
+  new EngineStoreError({ operation: "reach its Postgres", problem: cause.reason.message ?? cause.message, cause })
+
+const database = ({ maxConnections, url }: Checked) =>
+  PgClient.layerFrom(Effect.mapError(
+    Effect.tap(
+      PgClient.make({
+        url,
+        maxConnections,
+        maxMessageSize,
+        applicationName: "chamvi-effect engine",
+        // the heartbeats of workers are local times: they must not jump with the clocks of a country
+        startupParameters: { timezone: "UTC" }
+      }),
+      (sql) => sql`SELECT 1`
+    ),
+    failure
+  ))
+
+/** Makes its table one process at a time: Postgres fails those that make one at once. */
+const keyValues = Layer.effect(
+  KeyValueStore.KeyValueStore,
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const scope = yield* Effect.scope
+    const store = Layer.buildWithScope(Layer.fresh(KeyValueStore.layerSql({ table: "chamvi_key_values" })), scope)
+    return Context.get(
+      yield* Effect.mapError(
+        sql.withTransaction(
+          Effect.andThen(sql`SELECT pg_advisory_xact_lock(hashtext('chamvi_key_values'))`, store)
+        ),
+        failure
+      ),
+      KeyValueStore.KeyValueStore
+    )
+  })
+)
+
+/** The index, which tells other processes of changes. */
+const telling = (index: RunIndex, { changed }: Notices.Notices["Service"]): RunIndex => ({
+  ...index,
+  update: (runId, change) => Effect.tap(index.update(runId, change), () => changed(runId)),
+  remove: (runId) => Effect.tap(index.remove(runId), () => changed(runId))
+})
+
+const layerOf = (
+  options: Checked,
+  executions: Layer.Layer<Executions, EngineSettingError, SqlClient.SqlClient | Notices.Notices>
+): Layer.Layer<Engine | EffectStore, Errors> =>
+  Layer.effect(
+    Engine,
+    Effect.gen(function*() {
+      const notices = yield* Notices.Notices
+      const index = telling(yield* RunIndexSql.make, notices)
+      return yield* make({ ...options, index, elsewhere: true, onChanged: notices.onChanged })
+    })
+  ).pipe(
+    Layer.provide([executions, keyValues]),
+    Layer.provide(Layer.effect(
+      Notices.Notices,
+      Effect.flatMap(PgClient.PgClient, (client) => Notices.make(client, options.maxConnections))
+    )),
+    Layer.provideMerge(SqlEffectStore.layer()),
+    Layer.provide(database(options))
+  )
+
+const worker = (options: ClusterEngineOptions) =>
+  Effect.map(checked(options), (options) => layerOf(options, layerWorker(options)))
+
+const client = (options: ClusterEngineClientOptions) =>
+  Effect.map(checked(options), (options) => layerOf(options, layerClient))
+
+/**
+ * The engine and the ledger of effects on one Postgres, for any number of processes.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const ClusterEngine = {
+  /** A worker: the engine, and the ledger that its effect tools use. It executes the runs of the agents that it registers. */
+  layer: (options: ClusterEngineOptions): Layer.Layer<Engine | EffectStore, Errors> => Layer.unwrap(worker(options)),
+  /** A worker whose settings come from the program's configuration. */
+  layerConfig: (
+    config: Config.Wrap<ClusterEngineOptions>
+  ): Layer.Layer<Engine | EffectStore, Errors | Config.ConfigError> =>
+    Layer.unwrap(Effect.flatMap(Config.unwrap(config), worker)),
+  /** The engine of a process that starts, watches and answers runs, and executes none: it registers no agents. */
+  layerClient: (options: ClusterEngineClientOptions): Layer.Layer<Engine | EffectStore, Errors> =>
+    Layer.unwrap(client(options)),
+  /** A client whose settings come from the program's configuration. */
+  layerClientConfig: (
+    config: Config.Wrap<ClusterEngineClientOptions>
+  ): Layer.Layer<Engine | EffectStore, Errors | Config.ConfigError> =>
+    Layer.unwrap(Effect.flatMap(Config.unwrap(config), client))
+} as const
