@@ -19,6 +19,7 @@ describe("the crash demo", () => {
   let output = ""
   let plain: Timeline = []
   let guarded: Timeline = []
+  let durable: Timeline = []
 
   beforeAll(async () => {
     // rejects where the demo ends with another exit code than 0
@@ -32,20 +33,22 @@ describe("the crash demo", () => {
       }
     )
     output = stdout
-    const sections = stdout.split(/^(?=A plain tool|An effect tool)/m).map(timelineOf)
-    plain = sections.at(-2)!
-    guarded = sections.at(-1)!
+    const sections = stdout.split(/^(?=A plain tool|An effect tool|An agent on the engine)/m).map(timelineOf)
+    plain = sections.at(-3)!
+    guarded = sections.at(-2)!
+    durable = sections.at(-1)!
   }, 120_000)
 
-  it("ends with two comments of the plain tool and one of the effect tool", () => {
-    expect(output.trimEnd().split("\n").slice(-2)).toEqual([
+  it("ends with two comments of the plain tool and one of each of the others", () => {
+    expect(output.trimEnd().split("\n").slice(-3)).toEqual([
       "plain tool:  2 comments of the agent on the tracker",
-      "effect tool: 1 comment of the agent on the tracker"
+      "effect tool: 1 comment of the agent on the tracker",
+      "engine:      1 comment of the agent on the tracker"
     ])
   })
 
-  it.each([["plain", () => plain], ["effect", () => guarded]] as const)(
-    "kills worker 1 of the %s tool with SIGKILL after the tracker has stored its comment",
+  it.each([["plain tool", () => plain], ["effect tool", () => guarded], ["engine", () => durable]] as const)(
+    "kills worker 1 of the %s with SIGKILL after the tracker has stored its comment",
     (_, timeline) => {
       const lines = timeline().map(([who, what]) => `${who}: ${what}`)
       const end = lines.indexOf("worker 1: is dead (SIGKILL)")
@@ -69,7 +72,7 @@ describe("the crash demo", () => {
 
   it("lets worker 2 find the comment on page 2, without waiting for the lease of worker 1", () => {
     expect(said(guarded, "worker 2").slice(1)).toEqual([
-      "model: comment on issue 7: \"This is solved by version 1.4.2.\"",
+      "call: comment on issue 7: \"This is solved by version 1.4.2.\"",
       "check: found it, on page 2",
       "event: reconciled, claim taken over",
       "model: Done."
@@ -78,5 +81,22 @@ describe("the crash demo", () => {
 
   it("lets worker 2 of the plain tool post once more", () => {
     expect(said(plain, "worker 2")).toContain("tool: posting the comment")
+  })
+
+  it("lets worker 2 of the engine go on with the run, without generating what was generated", () => {
+    const generated = (who: string) => said(durable, who).filter((line) => line.startsWith("model: "))
+    expect(generated("worker 1")).toEqual(["model: generates step 1", "model: generates step 2"])
+    expect(said(durable, "worker 2").slice(1)).toEqual([
+      // a call that was cut off is called again
+      "call: comment on issue 9: \"Fixed in 1.4.2, please upgrade.\"",
+      "check: found it, on page 2",
+      "event: reconciled, claim taken over",
+      "model: generates step 3",
+      "run: completed in 3 steps: Done."
+    ])
+    expect(said(durable, "ledger")).toEqual([
+      "run-1:comment:9: held (attempt 1)",
+      "run-1:comment:9: recorded, reconciled (attempt 2)"
+    ])
   })
 })

@@ -7,6 +7,7 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { EffectStore } from "chamvi-effect"
+import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
 import { Cause, Clock, ConfigProvider, Console, Effect, Exit, FileSystem, Layer, Path, Stream } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { isShared, layerLedger } from "./Ledger.ts"
@@ -22,7 +23,8 @@ const say = (who: string, what: string) =>
 
 interface Job {
   readonly issue: number
-  readonly plain: boolean
+  /** A plain tool, an effect tool, or an agent of the engine that has the effect tool. */
+  readonly kind: "plain" | "effect" | "agent"
   readonly ledger: string
   readonly runId: string
 }
@@ -31,7 +33,7 @@ const worker = Effect.fnUntraced(function*(name: string, job: Job, words: string
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
   const tracker = yield* Tracker
   const path = yield* Path.Path
-  const script = path.join(import.meta.dirname, "worker.ts")
+  const script = path.join(import.meta.dirname, job.kind === "agent" ? "agentWorker.ts" : "worker.ts")
   const handle = yield* spawner.spawn(
     ChildProcess.make(process.execPath, ["--conditions=chamvi-source", script], {
       extendEnv: true,
@@ -40,7 +42,7 @@ const worker = Effect.fnUntraced(function*(name: string, job: Job, words: string
         LEDGER: job.ledger,
         RUN_ID: job.runId,
         ISSUE: String(job.issue),
-        PLAIN: String(job.plain),
+        PLAIN: String(job.kind === "plain"),
         WORDS: words
       }
     })
@@ -54,10 +56,12 @@ const worker = Effect.fnUntraced(function*(name: string, job: Job, words: string
   return { handle, output }
 })
 
+const firstWords = "Fixed in 1.4.2, please upgrade."
+
 /** Lets worker 1 post, and kills it while it waits for the answer. */
 const killed = Effect.fnUntraced(function*(job: Job) {
   const tracker = yield* Tracker
-  const { handle, output } = yield* worker("worker 1", job, "Fixed in 1.4.2, please upgrade.")
+  const { handle, output } = yield* worker("worker 1", job, firstWords)
   const kill = Effect.gen(function*() {
     yield* say("tracker", `stored comment ${tracker.comments(job.issue).length}, not answered yet`)
     yield* say("main", "kills worker 1 with SIGKILL: the effect happened, its record did not")
@@ -71,7 +75,9 @@ const killed = Effect.fnUntraced(function*(job: Job) {
 }, Effect.scoped)
 
 const restarted = Effect.fnUntraced(function*(job: Job) {
-  const { handle, output } = yield* worker("worker 2", job, "This is solved by version 1.4.2.")
+  // a model that is asked again may say it in other words; the engine does not ask it again
+  const words = job.kind === "agent" ? firstWords : "This is solved by version 1.4.2."
+  const { handle, output } = yield* worker("worker 2", job, words)
   yield* output
   const code = yield* handle.exitCode
   if (code !== 0) return yield* Effect.die(`worker 2 ended with exit code ${code}`)
@@ -94,7 +100,9 @@ const run = Effect.fnUntraced(function*(title: string, job: Job) {
   const tracker = yield* Tracker
   const before = 34
   tracker.seed(job.issue, Array.from({ length: before }, (_, i) => `Me too (${i + 1}).`))
-  const lookIntoLedger = Effect.provide(readLedger(job), Layer.fresh(layerLedger)).pipe(
+  // the engine keeps its ledger in its own file
+  const ledger = job.kind === "agent" ? SqliteEffectStore.layer({ filename: job.ledger }) : layerLedger
+  const lookIntoLedger = Effect.provide(readLedger(job), Layer.fresh(ledger)).pipe(
     Effect.provideService(ConfigProvider.ConfigProvider, yield* withLedger(job.ledger))
   )
   yield* Console.log(`\n${title}`)
@@ -109,15 +117,20 @@ const program = Effect.gen(function*() {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = yield* fs.makeTempDirectoryScoped({ prefix: "chamvi-demo-" })
-  const ledger = path.join(folder, "ledger.sqlite")
+  const file = (name: string) => path.join(folder, `${name}.sqlite`)
   const runId = (yield* isShared) ? `run-${startedAt}` : "run-1"
-  const control = yield* run("A plain tool", { issue: 8, plain: true, ledger, runId })
-  const guarded = yield* run("An effect tool", { issue: 7, plain: false, ledger, runId })
+  const ledger = file("ledger")
+  const control = yield* run("A plain tool", { issue: 8, kind: "plain", ledger, runId })
+  const guarded = yield* run("An effect tool", { issue: 7, kind: "effect", ledger, runId })
+  const durable = yield* run("An agent on the engine", { issue: 9, kind: "agent", ledger: file("engine"), runId })
+  const line = (who: string, count: number) =>
+    Console.log(`${who.padEnd(12)} ${count} comment${count === 1 ? "" : "s"} of the agent on the tracker`)
   yield* Console.log("")
-  yield* Console.log(`plain tool:  ${control} comments of the agent on the tracker`)
-  yield* Console.log(`effect tool: ${guarded} comment${guarded === 1 ? "" : "s"} of the agent on the tracker`)
-  if (control !== 2 || guarded !== 1)
-    return yield* Effect.die("expected 2 comments of the plain tool and 1 of the effect tool")
+  yield* line("plain tool:", control)
+  yield* line("effect tool:", guarded)
+  yield* line("engine:", durable)
+  if (control !== 2 || guarded !== 1 || durable !== 1)
+    return yield* Effect.die("expected 2 comments of the plain tool and 1 of each of the others")
 })
 
 program.pipe(Effect.scoped, Effect.provide(Layer.merge(Tracker.layer, NodeServices.layer)), NodeRuntime.runMain)
