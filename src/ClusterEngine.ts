@@ -13,10 +13,13 @@ import { EngineSettingError, EngineStoreError } from "./engine/errors.ts"
 import { type EngineOptions, make } from "./engine/make.ts"
 import type { Executions } from "./engine/port.ts"
 import type { RunIndex } from "./engine/RunIndex.ts"
-import { type Address, layerClient, layerWorker, type Transport } from "./engineSql/executions.ts"
+import { type Address, layerClient, layerWorker, prefix, type Transport } from "./engineSql/executions.ts"
 import * as Notices from "./engineSql/notices.ts"
 import * as RunIndexSql from "./engineSql/runIndex.ts"
 import type { EffectStoreError } from "./errors.ts"
+import { sha256 } from "./internal/sha256.ts"
+import { checkName, quoted } from "./sql/names.ts"
+import { schemaOf } from "./sql/postgres/migrate.ts"
 import { SqlEffectStore } from "./SqlEffectStore.ts"
 
 /**
@@ -28,6 +31,11 @@ import { SqlEffectStore } from "./SqlEffectStore.ts"
 export interface ClusterEngineClientOptions extends Pick<EngineOptions, "maxRowSize"> {
   /** Where the Postgres is: `postgres://user:password@host/database`. */
   readonly url: Redacted.Redacted
+  /**
+   * The schema of all tables; it is made if it is missing. Each has an engine of its own. Default: the first schema of the
+   * connection's search path.
+   */
+  readonly schema?: string | undefined
   /**
    * The most connections that this process takes. At least 2: a worker keeps one for its locks. From 4 on, one listens for
    * notices, so that nobody has to wait for `pollInterval`. Default: 10.
@@ -111,6 +119,7 @@ const checked = Effect.fnUntraced(function*(options: ClusterEngineClientOptions 
       ? undefined
       : `is ${maxRowSize}, and Postgres keeps at most ${maxMaxRowSize} bytes of a run in a row`
   )
+  if (options.schema !== undefined) yield* checkName("schema", options.schema)
   const [poll, over, drain] = [pollInterval, takeover, options.drain ?? "1 minute"].map(Duration.fromInputUnsafe)
   yield* setting(
     "pollInterval",
@@ -130,7 +139,7 @@ type Checked = Effect.Success<ReturnType<typeof checked>>
 const failure = (cause: SqlError.SqlError) =>
   new EngineStoreError({ operation: "reach its Postgres", problem: cause.reason.message ?? cause.message, cause })
 
-const database = ({ maxConnections, url }: Checked) =>
+const database = ({ maxConnections, schema, url }: Checked) =>
   PgClient.layerFrom(Effect.mapError(
     Effect.tap(
       PgClient.make({
@@ -139,7 +148,7 @@ const database = ({ maxConnections, url }: Checked) =>
         maxMessageSize,
         applicationName: "chamvi-effect engine",
         // the heartbeats of workers are local times: they must not jump with the clocks of a country
-        startupParameters: { timezone: "UTC" }
+        startupParameters: { timezone: "UTC", ...schema === undefined ? {} : { search_path: quoted(schema) } }
       }),
       (sql) => sql`SELECT 1`
     ),
@@ -165,6 +174,15 @@ const keyValues = Layer.effect(
   })
 )
 
+/** Locks and notices belong to the whole database, and not to a schema. */
+const prefixOf = (schema: string | undefined) =>
+  Effect.map(
+    schema === undefined
+      ? Effect.flatMap(SqlClient.SqlClient, (sql) => schemaOf(sql, undefined))
+      : Effect.succeed(schema),
+    (schema) => schema === "public" ? prefix : `${prefix}_${sha256(schema).slice(0, 8)}`
+  )
+
 /** The index, which tells other processes of changes. */
 const telling = (index: RunIndex, { changed }: Notices.Notices["Service"]): RunIndex => ({
   ...index,
@@ -174,7 +192,9 @@ const telling = (index: RunIndex, { changed }: Notices.Notices["Service"]): RunI
 
 const layerOf = (
   options: Checked,
-  executions: Layer.Layer<Executions, EngineSettingError, SqlClient.SqlClient | Notices.Notices>
+  executions: (
+    prefix: string
+  ) => Layer.Layer<Executions, EngineSettingError, SqlClient.SqlClient | Notices.Notices>
 ): Layer.Layer<Engine | EffectStore, Errors> =>
   Layer.effect(
     Engine,
@@ -184,20 +204,27 @@ const layerOf = (
       return yield* make({ ...options, index, elsewhere: true, onChanged: notices.onChanged })
     })
   ).pipe(
-    Layer.provide([executions, keyValues]),
+    Layer.provide([
+      Layer.unwrap(Effect.map(prefixOf(options.schema), executions)),
+      keyValues
+    ]),
     Layer.provide(Layer.effect(
       Notices.Notices,
-      Effect.flatMap(PgClient.PgClient, (client) => Notices.make(client, options.maxConnections))
+      Effect.gen(function*() {
+        const channel = yield* prefixOf(options.schema)
+        return yield* Notices.make(yield* PgClient.PgClient, channel, options.maxConnections)
+      })
     )),
-    Layer.provideMerge(SqlEffectStore.layer()),
+    // it makes the schema
+    Layer.provideMerge(SqlEffectStore.layer({ schema: options.schema })),
     Layer.provide(database(options))
   )
 
 const worker = (options: ClusterEngineOptions) =>
-  Effect.map(checked(options), (options) => layerOf(options, layerWorker(options)))
+  Effect.map(checked(options), (options) => layerOf(options, (prefix) => layerWorker({ ...options, prefix })))
 
 const client = (options: ClusterEngineClientOptions) =>
-  Effect.map(checked(options), (options) => layerOf(options, layerClient))
+  Effect.map(checked(options), (options) => layerOf(options, (prefix) => layerClient({ prefix })))
 
 /**
  * The engine and the ledger of effects on one Postgres, for any number of processes.

@@ -29,8 +29,8 @@ import { EngineSettingError } from "../engine/errors.ts"
 import { Executions, type Kept, make } from "../engine/port.ts"
 import { Notices } from "./notices.ts"
 
-/** What the names of the tables begin with, and what the shards' locks are named after. */
-const prefix = "chamvi_engine"
+/** What the names of the tables begin with. */
+export const prefix = "chamvi_engine"
 
 /** The longest that a timer can be: a message for an agent that is registered later must wait for it. */
 const untilRegistered = Duration.days(24)
@@ -58,7 +58,7 @@ const fromSharding = Layer.effect(Executions, Effect.flatMap(forget, make)).pipe
   Layer.provide(ClusterWorkflowEngine.layer)
 )
 
-const messages = SqlMessageStorage.layerWith({ prefix }).pipe(Layer.provide(Digest.layerWebCrypto))
+const messages = (prefix: string) => SqlMessageStorage.layerWith({ prefix }).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /**
  * Executions of one process, on the database of its `SqlClient`. Nobody else may execute on that database: its owner's lock
@@ -72,7 +72,7 @@ export const layerSingle = (options: {
   Layer.fresh(fromSharding.pipe(
     Layer.provide(Sharding.layer),
     Layer.provide(Runners.layerNoop),
-    Layer.provideMerge(messages),
+    Layer.provideMerge(messages(prefix)),
     Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
     Layer.provide(ShardingConfig.layer({
       entityTerminationTimeout: options.drain,
@@ -105,7 +105,12 @@ export interface Sockets extends Address {
   readonly listen?: Address | undefined
 }
 
-export interface WorkerOptions {
+export interface ClientOptions {
+  /** What the names of the tables begin with, and what the locks are named after, which are those of the whole database. */
+  readonly prefix: string
+}
+
+export interface WorkerOptions extends ClientOptions {
   /** How often the process looks for messages that it was not told of. */
   readonly pollInterval: Duration.Duration
   /** How long a process that is not heard of keeps its runs. */
@@ -127,32 +132,35 @@ const timing = ({ pollInterval, takeover }: WorkerOptions) => ({
  * Executions in other processes, on the database of the `SqlClient`: all that is sent to them is written there. Nothing can be
  * registered.
  */
-export const layerClient: Layer.Layer<Executions, never, SqlClient.SqlClient | Notices> = Layer.fresh(
-  Layer.effect(
-    Executions,
-    Effect.gen(function*() {
-      const executions = yield* Executions
-      const { written } = yield* Notices
-      const told =
-        <Args extends ReadonlyArray<unknown>>(send: (...args: Args) => Effect.Effect<void>) => (...args: Args) =>
-          Effect.andThen(send(...args), written)
-      return {
-        ...executions,
-        start: told(executions.start),
-        resume: told(executions.resume),
-        send: told(executions.send),
-        interrupt: told(executions.interrupt)
-      }
-    })
-  ).pipe(
-    Layer.provide(fromSharding),
-    Layer.provide(Sharding.layer),
-    // who only writes need not know who reads
-    Layer.provide([Runners.layerNoop, RunnerHealth.layerNoop, RunnerStorage.layerMemory]),
-    Layer.provideMerge(messages),
-    Layer.provide(ShardingConfig.layer({ runnerAddress: Option.none() }))
+export const layerClient = (
+  { prefix }: ClientOptions
+): Layer.Layer<Executions, never, SqlClient.SqlClient | Notices> =>
+  Layer.fresh(
+    Layer.effect(
+      Executions,
+      Effect.gen(function*() {
+        const executions = yield* Executions
+        const { written } = yield* Notices
+        const told =
+          <Args extends ReadonlyArray<unknown>>(send: (...args: Args) => Effect.Effect<void>) => (...args: Args) =>
+            Effect.andThen(send(...args), written)
+        return {
+          ...executions,
+          start: told(executions.start),
+          resume: told(executions.resume),
+          send: told(executions.send),
+          interrupt: told(executions.interrupt)
+        }
+      })
+    ).pipe(
+      Layer.provide(fromSharding),
+      Layer.provide(Sharding.layer),
+      // who only writes need not know who reads
+      Layer.provide([Runners.layerNoop, RunnerHealth.layerNoop, RunnerStorage.layerMemory]),
+      Layer.provideMerge(messages(prefix)),
+      Layer.provide(ShardingConfig.layer({ runnerAddress: Option.none() }))
+    )
   )
-)
 
 /**
  * Executions of one of several processes, on the database of the `SqlClient`.
@@ -163,7 +171,7 @@ export const layerClient: Layer.Layer<Executions, never, SqlClient.SqlClient | N
 export const layerWorker = (
   options: WorkerOptions
 ): Layer.Layer<Executions, EngineSettingError, SqlClient.SqlClient | Notices> => {
-  const { sockets } = options
+  const { prefix, sockets } = options
   const worker = Layer.effect(
     Executions,
     Effect.gen(function*() {
@@ -174,7 +182,7 @@ export const layerWorker = (
     Layer.provide(fromSharding),
     Layer.provide(sockets === undefined ? alone : connected(sockets.transport)),
     Layer.provide(Layer.orDie(SqlRunnerStorage.layerWith({ prefix }))),
-    Layer.provideMerge(messages),
+    Layer.provideMerge(messages(prefix)),
     Layer.provide(ShardingConfig.layer({
       ...timing(options),
       entityRegistrationTimeout: untilRegistered,
@@ -199,7 +207,7 @@ export const layerWorker = (
       )
       return { ...yield* Executions, register: Context.get(built, Executions).register }
     })
-  ).pipe(Layer.provide(layerClient))
+  ).pipe(Layer.provide(layerClient(options)))
 }
 
 /** Processes that meet in the database only. */

@@ -16,8 +16,6 @@ export class Notices extends Context.Service<Notices, {
   readonly onChanged: (hear: (runId: string) => void) => Effect.Effect<void, never, Scope.Scope>
 }>()("chamvi-effect/engineSql/Notices") {}
 
-const channel = "chamvi_engine"
-
 /** One holds the locks, one listens, one may listen for the ledger: there must be one that is left. */
 const enoughToListen = 4
 
@@ -33,6 +31,7 @@ const registered = <A>(all: Set<A>, one: A): Effect.Effect<void, never, Scope.Sc
 /** Listens in the scope, on a connection of the client's pool if it has some to spare. */
 export const make = Effect.fnUntraced(function*(
   client: PgClient.PgClient,
+  channel: string,
   connections: number
 ): Effect.fn.Return<Notices["Service"], never, Scope.Scope> {
   const looks = new Set<Effect.Effect<void>>()

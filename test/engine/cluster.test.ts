@@ -1,0 +1,35 @@
+/** Three workers on one Postgres, killed at every phase of a run. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Fiber } from "effect"
+import { agents, makeCluster } from "../support/cluster.ts"
+import { noPostgres } from "../support/postgres.ts"
+
+const timeout = 240_000
+
+describe.skipIf(noPostgres)("a worker that is killed", () => {
+  it.live(
+    "at any point leaves its run to another one, which completes it with each effect and each model call once",
+    () =>
+      Effect.gen(function*() {
+        const cluster = yield* makeCluster
+        const engine = yield* cluster.engine
+        let workers = yield* cluster.workers({}, {}, {})
+        for (
+          const kill of ["model 0", "tool", "before the effect", "after the effect", "after the record", "model 1"]
+        ) {
+          const run = kill.replaceAll(" ", "-")
+          const result = yield* Effect.forkScoped(engine.run(agents.charger, cluster.inputOf({ run, kill })))
+          const killed = yield* Effect.raceAllFirst(workers.map((worker) => Effect.as(worker.ended, worker)))
+          // who waits is in this process, and the run is in another one again
+          const [replacement] = yield* Effect.all([cluster.worker(), Fiber.join(result)], { concurrency: "unbounded" })
+          workers = [...workers.filter((worker) => worker !== killed), replacement]
+          expect({ kill, model: cluster.modelOf(run), remote: cluster.remoteOf(run) }).toEqual({
+            kill,
+            model: [`${run} step 0`, `${run} step 1`],
+            remote: [`${run}:charge`, `${run}:look`]
+          })
+        }
+      }),
+    { timeout }
+  )
+})

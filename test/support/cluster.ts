@@ -1,0 +1,75 @@
+/** Workers of a cluster in processes of their own, and a client of theirs in this one. */
+import { defineAgent, Engine } from "chamvi-effect"
+import { ClusterEngine } from "chamvi-effect/ClusterEngine"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { type Child, start } from "../fixtures/child.ts"
+import type { Options, Plan } from "../fixtures/clusterWorker.ts"
+import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
+import { says, scripted } from "./model.ts"
+import { databaseUrl, freshSchema } from "./postgres.ts"
+
+export interface Worker extends Child {
+  /** The first line that says that a run has reached the point where it stays. */
+  readonly reached: Effect.Effect<unknown>
+}
+
+/** Short, so that nobody waits long for a worker that has died. */
+const quick = { takeover: 3_000, pollInterval: 250, drain: 60_000 }
+
+/** The agents that the workers register; this process has no use for their tools. */
+export const agents = {
+  charger: defineAgent({ name: "charger", model: scripted(says("never")) }),
+  plain: defineAgent({ name: "plain", model: scripted(says("never")) }),
+  slow: defineAgent({ name: "slow", model: scripted(says("never")) }),
+  keyed: defineAgent({ name: "keyed", model: scripted(says("never")) })
+}
+
+/** A cluster that has no workers yet. */
+export const makeCluster = Effect.gen(function*() {
+  const directory = yield* temporaryDirectory
+  const schema = yield* freshSchema
+  const path = (name: string) => join(directory, name)
+  const linesOf = (name: string): ReadonlyArray<string> =>
+    existsSync(path(name)) ? readFileSync(path(name), "utf8").split("\n").filter((line) => line !== "") : []
+
+  /** Starts a worker, and answers when its engine is up. */
+  const worker = Effect.fnUntraced(function*(options: Options = {}, url = databaseUrl) {
+    const child = yield* start("clusterWorker.ts", url, directory, JSON.stringify({ schema, ...quick, ...options }))
+    yield* child.line
+    return child
+  })
+  const workers = (...options: ReadonlyArray<Options>) =>
+    Effect.forEach(options, (options) => worker(options), { concurrency: "unbounded" })
+
+  const engineAt = (url: string) =>
+    Effect.map(
+      Layer.build(
+        Layer.fresh(ClusterEngine.layerClient({ schema, url: Redacted.make(url), pollInterval: "250 millis" }))
+      ),
+      (context) => Context.get(context, Engine)
+    )
+  const inputOf = (plan: Plan) => ({ runId: plan.run, prompt: JSON.stringify(plan) })
+
+  return {
+    schema,
+    worker,
+    workers,
+    engineAt,
+    engine: engineAt(databaseUrl),
+    inputOf,
+    /** Lets a run go on that stays. */
+    go: (run: string) => Effect.sync(() => writeFileSync(path(`go-${run}`), "")),
+    /** What the model was asked in the run, step by step. */
+    modelOf: (run: string) => linesOf("model").filter((line) => line.startsWith(`${run} `)),
+    /** What the remote holds of the run. */
+    remoteOf: (run: string) => linesOf("remote").filter((line) => line.startsWith(`${run}:`)).toSorted(),
+    attemptsOf: (run: string) => linesOf("attempts").filter((line) => line.startsWith(`${run}:`)).length,
+    eventsOf: (run: string) =>
+      linesOf("events").map((line) => JSON.parse(line) as { readonly key: string; readonly outcome: string })
+        .filter(({ key }) => key.startsWith(`${run}:`))
+  }
+})
+
+export type Cluster = Effect.Success<typeof makeCluster>
