@@ -63,6 +63,9 @@ export class EndsLoop {
 /** Runs parts of a loop for its Promises. */
 export class Loop {
   readonly #context: Context.Context<never>
+/** What parks the loop: the call is made again later, in another pass. The calls beside it go on. */
+export class ParksLoop {}
+
   readonly #running = new Set<Fiber.Fiber<unknown, unknown>>()
   readonly #parked = Deferred.makeUnsafe<void, unknown>()
   /** The step that the loop is in. */
@@ -93,7 +96,8 @@ export class Loop {
           void this.park()
         } else {
           const failure = Cause.squash(exit.cause)
-          if (failure instanceof EndsLoop) Deferred.doneUnsafe(this.#parked, Effect.fail(failure.error))
+          if (failure instanceof ParksLoop) void this.park()
+          else if (failure instanceof EndsLoop) Deferred.doneUnsafe(this.#parked, Effect.fail(failure.error))
           else reject(failure)
         }
         if (this.#running.size === 0) Deferred.doneUnsafe(this.#idle, Effect.void)

@@ -18,6 +18,7 @@ import type {
   RunNotFailedError,
   RunNotFoundError,
   RunOfAnotherAgentError,
+  RunTrouble,
   RunWaitingError
 } from "./errors.ts"
 import type { RunFilter, RunStatus } from "./RunIndex.ts"
@@ -41,6 +42,8 @@ export interface RunInfo {
   readonly approvals: ReadonlyArray<PendingApproval>
   /** What it failed with, if it has failed. */
   readonly failure: RunFailure | undefined
+  /** The tool calls that sleep until their effect store, or the key that somebody else holds, is there again. */
+  readonly troubles: ReadonlyArray<RunTrouble>
   readonly createdAt: number
   readonly updatedAt: number
   readonly endedAt: number | undefined

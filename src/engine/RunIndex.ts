@@ -2,7 +2,7 @@
  * The list of all runs: what the engine knows of a run beside its execution.
  */
 import { Effect } from "effect"
-import type { EngineStoreError, PendingApproval, RunFailure } from "./errors.ts"
+import type { EngineStoreError, PendingApproval, RunFailure, RunTrouble } from "./errors.ts"
 
 /**
  * - `queued`: it has been started, or goes on, as soon as a process has room for it.
@@ -32,6 +32,9 @@ export interface RunRow {
   readonly again: number | null
   readonly cancelling: boolean
   readonly approvals: ReadonlyArray<PendingApproval>
+  readonly troubles: ReadonlyArray<RunTrouble>
+  /** By the names of the calls that were in trouble: from which attempt on there is something to find of them. */
+  readonly attempts: Readonly<Record<string, number>>
   readonly failure: RunFailure | undefined
   /** What came of it. */
   readonly outcome: string | undefined

@@ -35,6 +35,8 @@ export const make = (runs: Runs, index: RunIndex) => {
       again: null,
       cancelling: false,
       approvals: [],
+      troubles: [],
+      attempts: {},
       failure: undefined,
       outcome: undefined,
       createdAt: now,

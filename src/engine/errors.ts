@@ -167,6 +167,28 @@ export const PendingApproval = Schema.Struct({
 export type PendingApproval = typeof PendingApproval.Type
 
 /**
+ * A tool call that sleeps: the ledger cannot be reached, or somebody else holds its effect key. It is made again by itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export const RunTrouble = Schema.Struct({
+  step: Schema.Int,
+  toolCallId: Schema.String,
+  toolName: Schema.String,
+  /** What it met, for example `EffectStoreError`. */
+  name: Schema.String,
+  message: Schema.String,
+  /** How often it was made, each time with several tries. */
+  attempts: Schema.Int,
+  /** When it is made again, in milliseconds since 1970. */
+  nextAt: Schema.Finite
+})
+
+/** @since 0.1.0 */
+export type RunTrouble = typeof RunTrouble.Type
+
+/**
  * The run waits for a person, and nothing of it runs. It goes on by itself once `Engine.approve` or `Engine.deny` has been called.
  *
  * @category errors

@@ -7,16 +7,17 @@ import { KeyValueStore } from "effect/persistence"
 import { Ai } from "../Ai.ts"
 import { type CallPlace, Loop } from "../ai/journal.ts"
 import { AiError } from "../AiError.ts"
+import { EffectSettings, override } from "../EffectSettings.ts"
 import { EffectStore, type IEffectStore } from "../EffectStore.ts"
 import { hookAnswer } from "../internal/promiseBridge.ts"
 import { ToolContext } from "../ToolContext.ts"
 import type { RegisteredAgent } from "./agentTypes.ts"
 import { allowing } from "./allowed.ts"
-import type { RunFailure } from "./errors.ts"
+import type { RunFailure, RunTrouble } from "./errors.ts"
 import type { Gate } from "./Gate.ts"
-import { approvalSignal, inWords, make as makeJournal, retrySignal } from "./journal.ts"
+import { approvalSignal, inWords, make as makeJournal, retrySignal, type Trouble } from "./journal.ts"
 import { type LoopResult, maxRetriesOf, runLoop } from "./loop.ts"
-import type { Execution, Start } from "./port.ts"
+import type { Execution, Start, Timer } from "./port.ts"
 import { readInput } from "./runInput.ts"
 import { isOver, type RunIndex, type RunRow } from "./RunIndex.ts"
 import { toolsOfRun } from "./tools.ts"
@@ -32,6 +33,8 @@ export interface Ground {
 }
 
 /** What is kept of a completed run. */
+  /** Milliseconds for which a call bears trouble in this process before the run sleeps. */
+  readonly patience: number
 export interface Outcome {
   readonly text: string
   readonly finishReason: LoopResult["finishReason"]
@@ -52,13 +55,18 @@ type Passed =
   | {
     readonly _tag: "Parked"
     readonly suspended: boolean
-    /** The approvals that it waits for. */
-    readonly approvals: ReadonlySet<string>
+    readonly awaited: Awaited
   }
 
 /** The run of one agent, as the port wants it. */
 export const execute =
   (ground: Ground, agent: RegisteredAgent) => (start: Start, execution: Execution): Effect.Effect<void> => {
+/** What a parked run waits for. */
+interface Awaited {
+  readonly approvals: Set<string>
+  readonly timers: Array<Timer>
+}
+
     const { gate, index } = ground
     const update = (change: (row: RunRow, now: number) => Partial<RunRow>) =>
       Effect.flatMap(
@@ -78,26 +86,30 @@ export const execute =
         ? Effect.succeed(false)
         : !row.cancelling
         ? Effect.succeed(true)
-        : Effect.as(update((_, now) => ({ status: "cancelled", approvals: [], endedAt: now })), false))
+        : untilStored(takeOver(parts, start)).pipe(
+          // whoever thaws now adds nothing to the stream of a run that is over
+          Effect.andThen(update((_, now) => ({ status: "cancelled", ...nothingAwaited, endedAt: now }))),
+          Effect.as(false)
+        ))
 
     const pass = Effect.gen(function*(): Effect.fn.Return<Passed> {
       const row = yield* update((row) => isOver(row) || row.cancelling ? {} : { status: "running", failure: undefined })
       if (row === undefined || !(yield* goesOn)) return over
       const context = yield* Effect.context()
       const loop = new Loop(context)
-      const approvals = new Set<string>()
+      const awaited: Awaited = { approvals: new Set(), timers: [] }
       const exit = yield* Effect.exit(
-        Effect.scoped(attempt(ground, agent, start, execution, row, loop, update, approvals))
+        Effect.scoped(attempt(ground, agent, start, execution, row, loop, update, awaited))
       )
       if (Exit.isSuccess(exit)) {
-        if (Option.isNone(exit.value)) return { _tag: "Parked", suspended: loop.suspended, approvals }
+        if (Option.isNone(exit.value)) return { _tag: "Parked", suspended: loop.suspended, awaited }
         const outcome = exit.value.value
-        yield* update((_, now) => ({ status: "completed", approvals: [], outcome, endedAt: now }))
+        yield* update((_, now) => ({ status: "completed", ...nothingAwaited, outcome, endedAt: now }))
         return over
       }
       const failure = failureOf(exit.cause, loop.step)
       const again = isOutputMissing(Cause.squash(exit.cause)) ? loop.step : null
-      yield* update((_, now) => ({ status: "failed", approvals: [], failure, again, endedAt: now }))
+      yield* update((_, now) => ({ status: "failed", ...nothingAwaited, failure, again, endedAt: now }))
       return { _tag: "Failed", generation: row.retries }
     })
 
@@ -111,13 +123,13 @@ export const execute =
               ? Effect.void
               : passed.suspended
               ? execution.suspend
-              : execution.wait([...passed.approvals].map(approvalSignal))
+              : execution.wait([...passed.awaited.approvals].map(approvalSignal), passed.awaited.timers)
         )
 
     const whole: Effect.Effect<void> = Effect.flatMap(goesOn, (goesOn) =>
       goesOn
         ? Effect.flatMap(
-          gate.within(start.agent, pass),
+          gate.within(start.agent, impatient(ground.patience, pass)),
           (passed) => passed._tag === "Over" ? Effect.void : Effect.andThen(wait(passed), whole)
         )
         : Effect.void)
@@ -127,8 +139,19 @@ export const execute =
 const over = { _tag: "Over" } as const
 
 type Update = (change: (row: RunRow, now: number) => Partial<RunRow>) => Effect.Effect<RunRow | undefined>
+/** Who has to wait for somebody else's key for longer sleeps, and holds no place meanwhile. */
+const impatient = <A>(patience: number, effect: Effect.Effect<A>): Effect.Effect<A> =>
+  Effect.flatMap(EffectSettings.Current, (settings) =>
+    Effect.provideService(
+      effect,
+      EffectSettings.Current,
+      override(settings, { waitFor: Math.min(settings.waitFor, patience) })
+    ))
+
 
 /** The loop with all that belongs to the run: its context, its tools, its journal. Answers the outcome as text. */
+const nothingAwaited = { approvals: [], troubles: [] } as const
+
 const attempt = Effect.fnUntraced(function*(
   ground: Ground,
   agent: RegisteredAgent,
@@ -137,7 +160,7 @@ const attempt = Effect.fnUntraced(function*(
   row: RunRow,
   loop: Loop,
   update: Update,
-  approvals: Set<string>
+  awaited: Awaited
 ) {
   const { definition } = agent
   const stop = new AbortController()
@@ -165,10 +188,25 @@ const attempt = Effect.fnUntraced(function*(
     redo: row.redo,
     maxRetries: maxRetriesOf(definition.options, Context.get(agent.context, Ai).defaults),
     requested: (id, place, input) => {
-      approvals.add(id)
+      awaited.approvals.add(id)
       return update((row) => ({ approvals: added(row, id, place, input) }))
     },
-    answered: (id) => row.approvals.some((approval) => approval.id === id) ? settled(id) : Effect.void
+    answered: (id) => row.approvals.some((approval) => approval.id === id) ? settled(id) : Effect.void,
+    attempts: row.attempts,
+    patience: ground.patience,
+    troubled: (trouble) => {
+      awaited.timers.push(trouble.timer)
+      return row.attempts[trouble.activity] === trouble.attempt
+        ? Effect.void
+        : update((row, now) => ({
+          attempts: { ...row.attempts, [trouble.activity]: trouble.attempt },
+          troubles: [...row.troubles.filter(isNot(trouble.place)), seen(trouble, now)]
+        }))
+    },
+    recovered: (place) =>
+      row.troubles.every(isNot(place))
+        ? Effect.void
+        : update((row) => ({ troubles: row.troubles.filter(isNot(place)) }))
   })
   const result = yield* Effect.provideContext(
     runLoop({
@@ -213,6 +251,14 @@ const outcomeOf = (result: LoopResult): Effect.Effect<Outcome, unknown> =>
   }).pipe(Effect.as({
     text: result.text,
     finishReason: result.finishReason,
+const isNot = (place: CallPlace) => ({ step, toolCallId }: RunTrouble): boolean =>
+  step !== place.step || toolCallId !== place.toolCallId
+
+const seen = (
+  { attempt, message, name, place: { step, toolCallId, toolName }, timer }: Trouble,
+  now: number
+): RunTrouble => ({ step, toolCallId, toolName, name, message, attempts: attempt, nextAt: now + timer.delay })
+
     usage: result.totalUsage,
     steps: result.steps.length,
     responseMessages: result.responseMessages,

@@ -1,12 +1,11 @@
 /**
  * A run's journal: each model call and each tool call is an activity of its execution, and answers from storage once it is done.
  */
-import { Data, Duration, Effect, Option, Predicate, Schedule } from "effect"
-import { type CallPlace, EndsLoop, type Journal, type ToolOutcome, type Verdict } from "../ai/journal.ts"
-import { AiError } from "../AiError.ts"
-import type { EffectInProgressError, EffectStoreError } from "../errors.ts"
-import type { Execution } from "./port.ts"
+import { Data, Effect, Option, Predicate, Result } from "effect"
+import { type CallPlace, EndsLoop, type Journal, ParksLoop, type ToolOutcome, type Verdict } from "../ai/journal.ts"
 import { RunRowTooLargeError } from "./errors.ts"
+import { isPassing, isStoreTrouble, patient, repeated, sleepAfter } from "./patience.ts"
+import type { Execution, Timer } from "./port.ts"
 import type { Values } from "./values.ts"
 
 export interface JournalOptions {
@@ -22,6 +21,25 @@ export interface JournalOptions {
   readonly requested: (id: string, place: CallPlace, input: unknown) => Effect.Effect<void>
   /** Told when a person's answer was read. */
   readonly answered: (id: string) => Effect.Effect<void>
+  /** From which attempt on there is something to find of an activity that was in trouble. */
+  readonly attempts: Readonly<Record<string, number>>
+  /** Milliseconds for which a call is tried again in this process before the run is put to sleep. */
+  readonly patience: number
+  /** Told when a call has to sleep, before the loop is parked. */
+  readonly troubled: (trouble: Trouble) => Effect.Effect<void>
+  /** Told when a call that had slept has an answer. */
+  readonly recovered: (place: CallPlace) => Effect.Effect<void>
+}
+
+/** Why a tool call sleeps, and until when. */
+export interface Trouble {
+  readonly activity: string
+  readonly attempt: number
+  readonly place: CallPlace
+  readonly timer: Timer
+  /** What it met. */
+  readonly name: string
+  readonly message: string
 }
 
 /** An activity's answer, as it is stored. */
@@ -29,6 +47,14 @@ type Stored =
   | { readonly _tag: "Done"; readonly generation: number; readonly value: unknown }
   | { readonly _tag: "Failed"; readonly generation: number; readonly name: string; readonly message: string }
   | { readonly _tag: "TooLarge"; readonly generation: number; readonly size: number; readonly limit: number }
+  | {
+    readonly _tag: "Trouble"
+    readonly generation: number
+    /** How many attempts were in trouble before this one, one after the other. */
+    readonly before: number
+    readonly name: string
+    readonly message: string
+  }
 
 /** What was stored of a failure, for who reads it later: it has the name of what failed. */
 export class StoredFailure extends Data.TaggedError("StoredFailure")<{ readonly message: string }> {
@@ -57,28 +83,66 @@ export const retrySignal = (generation: number): string => `retry/${generation}`
 export const make = (options: JournalOptions): Journal => {
   const { execution, generation, maxRetries, redo, values } = options
 
-  /** Stores how `call` ends, failures too; those of earlier generations are tried again. */
+  const activity = (name: string, attempt: number, body: Effect.Effect<Stored>): Effect.Effect<Stored> =>
+    Effect.flatMap(
+      execution.activity(name, attempt, Effect.flatMap(body, (answer) => kept(name, answer))),
+      (text) => values.read(text) as Effect.Effect<Stored>
+    )
+
+  /** How `call` ends, failures too. */
+  const ended = (call: Effect.Effect<unknown, unknown>): Effect.Effect<Stored> =>
+    call.pipe(
+      Effect.map((value): Stored => ({ _tag: "Done", generation, value })),
+      Effect.catch((error) => Effect.succeed(failed(generation, error)))
+    )
+
+  /** The stored answer of what `body` is about; where an earlier one is no good, that of its next attempt. */
   const stored = (
     name: string,
-    call: Effect.Effect<unknown, unknown>,
-    isGood: (generation: number) => boolean
+    body: (before: number) => Effect.Effect<Stored>,
+    isGood: (generation: number) => boolean,
+    /** Of a call that may meet trouble. */
+    place?: CallPlace
   ): Effect.Effect<unknown, unknown> => {
-    const body = call.pipe(
-      Effect.map((value): Stored => ({ _tag: "Done", generation, value })),
-      Effect.catch((error) => Effect.succeed(failed(generation, error))),
-      Effect.flatMap((answer) => kept(name, answer))
-    )
-    const from = (attempt: number): Effect.Effect<unknown, unknown> =>
-      Effect.flatMap(execution.activity(name, attempt, body), (text) =>
-        Effect.flatMap(values.read(text), (value) => {
-          const answer = value as Stored
-          if (answer.generation < generation && !(answer._tag === "Done" && isGood(answer.generation))) {
-            return from(attempt + 1)
-          }
-          return opened(name, answer)
-        }))
-    return from(1)
+    const from = (attempt: number, before: number): Effect.Effect<unknown, unknown> =>
+      Effect.flatMap(activity(name, attempt, body(before)), (answer) => {
+        if (answer.generation < generation && !(answer._tag === "Done" && isGood(answer.generation))) {
+          return from(attempt + 1, 0)
+        }
+        if (answer._tag !== "Trouble") {
+          return Effect.andThen(
+            attempt === 1 || place === undefined ? Effect.void : options.recovered(place),
+            opened(name, answer)
+          )
+        }
+        const timer = { name: `${name}/${attempt}`, delay: sleepAfter(answer.before) }
+        return Effect.flatMap(execution.wentOff(timer.name), (wentOff) =>
+          wentOff
+            ? from(attempt + 1, answer.before + 1)
+            : Effect.andThen(
+              options.troubled({
+                activity: name,
+                attempt,
+                place: place!,
+                timer,
+                name: answer.name,
+                message: answer.message
+              }),
+              Effect.fail(new ParksLoop())
+            ))
+      })
+    return from(options.attempts[name] ?? 1, 0)
   }
+
+  /** As `ended`; but what is over one day by itself is no end. */
+  const endedOrInTrouble = (call: Effect.Effect<unknown, unknown>) => (before: number): Effect.Effect<Stored> =>
+    Effect.flatMap(
+      Effect.result(patient(call, options.patience)),
+      (result) =>
+        Result.isFailure(result) && isPassing(result.failure)
+          ? Effect.succeed<Stored>({ _tag: "Trouble", generation, before, ...inWords(result.failure) })
+          : ended(Effect.fromResult(result))
+    )
 
   const kept = (name: string, answer: Stored): Effect.Effect<string> =>
     Effect.catch(values.write(name, answer), (error) =>
@@ -88,7 +152,10 @@ export const make = (options: JournalOptions): Journal => {
   // what is small is never refused
   const small = (answer: Stored) => Effect.orDie(values.write("", answer))
 
-  const opened = (name: string, answer: Stored): Effect.Effect<unknown, unknown> => {
+  const opened = (
+    name: string,
+    answer: Exclude<Stored, { readonly _tag: "Trouble" }>
+  ): Effect.Effect<unknown, unknown> => {
     switch (answer._tag) {
       case "Done":
         return Effect.succeed(answer.value)
@@ -105,26 +172,32 @@ export const make = (options: JournalOptions): Journal => {
     model: (step, call) =>
       stored(
         `step-${step}/model`,
-        repeated(call, maxRetries),
+        () => ended(repeated(call, maxRetries)),
         (generation) => !redo.slice(generation).includes(step)
       ),
     tool: (place, call) =>
       Effect.mapError(
-        stored(`step-${place.step}/tool/${place.toolCallId}/${place.occurrence}`, patient(call), () => true),
-        (error) => error instanceof EndsLoop ? error : new EndsLoop(error)
-      ) as Effect.Effect<ToolOutcome, EndsLoop>,
+        stored(
+          `step-${place.step}/tool/${place.toolCallId}/${place.occurrence}`,
+          endedOrInTrouble(call),
+          () => true,
+          place
+        ),
+        (error) => error instanceof EndsLoop || error instanceof ParksLoop ? error : new EndsLoop(error)
+      ) as Effect.Effect<ToolOutcome, EndsLoop | ParksLoop>,
     isOurs: isStoreTrouble,
+    approvalId: answerId,
     approval: (place, input, rules) => {
       const id = answerId(place)
       return Effect.flatMap(
-        stored(`step-${place.step}/rules/${place.toolCallId}/${place.occurrence}`, rules, () => true),
+        stored(`step-${place.step}/rules/${place.toolCallId}/${place.occurrence}`, () => ended(rules), () => true),
         (verdict) =>
           (verdict as Verdict).type !== "user-approval"
             ? Effect.succeed(verdict as Verdict)
             : Effect.flatMap(execution.received(approvalSignal(id)), (answer) =>
               Option.isSome(answer)
-                ? Effect.as(options.answered(id), JSON.parse(answer.value) as Verdict)
-                : Effect.as(options.requested(id, place, input), verdict as Verdict))
+                ? Effect.as(options.answered(id), { ...JSON.parse(answer.value) as Verdict, asked: true })
+                : Effect.as(options.requested(id, place, input), { ...verdict as Verdict, asked: true }))
       )
     }
   }
@@ -147,31 +220,3 @@ export const inWords = (error: unknown): { readonly name: string; readonly messa
   ),
   message: String(Predicate.hasProperty(error, "message") ? error.message : error)
 })
-
-const backoff = Schedule.exponential("2 seconds").pipe(
-  Schedule.setInputType<AiError>(),
-  Schedule.modifyDelay(({ duration, input }) =>
-    Effect.succeed(input.retryAfter === undefined ? duration : Duration.max(input.retryAfter, duration))
-  )
-)
-
-/** Repeats a model call as the AI SDK would. */
-const repeated = (call: Effect.Effect<unknown, unknown>, maxRetries: number): Effect.Effect<unknown, unknown> => {
-  const classified: Effect.Effect<unknown, AiError> = Effect.mapError(call, (cause) => AiError.from(cause))
-  const tried = Effect.retry(classified, {
-    times: maxRetries,
-    while: (error) => error.isRetryable && error.reason !== "Timeout",
-    schedule: backoff
-  })
-  return Effect.mapError(tried, (error) => error.cause ?? error)
-}
-
-const isStoreTrouble = (failure: unknown): failure is EffectStoreError | EffectInProgressError =>
-  Predicate.isTagged(failure, "EffectStoreError") || Predicate.isTagged(failure, "EffectInProgressError")
-
-/** Tries again for as long as the ledger cannot be reached, or somebody else holds the key: the model never hears of it. */
-const patient = (call: Effect.Effect<ToolOutcome, unknown>): Effect.Effect<ToolOutcome, unknown> =>
-  Effect.retry(call, {
-    while: (error) => isStoreTrouble(error) && !(error._tag === "EffectStoreError" && error.permanent === true),
-    schedule: Schedule.min([Schedule.exponential("100 millis", 2), Schedule.spaced("10 seconds")])
-  })

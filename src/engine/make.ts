@@ -1,7 +1,7 @@
 /**
  * The engine over its storage and its executions.
  */
-import { type Duration, Effect, type Scope } from "effect"
+import { Duration, Effect, type Scope } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { EffectStore } from "../EffectStore.ts"
 import type { AgentDefinition, RunInput } from "./agentTypes.ts"
@@ -65,7 +65,8 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
     store: yield* EffectStore,
     keyValues: yield* KeyValueStore.KeyValueStore,
     gate: Gate.make(options.concurrency ?? 50),
-    maxRowSize: options.maxRowSize ?? defaultMaxRowSize
+    maxRowSize: options.maxRowSize ?? defaultMaxRowSize,
+    patience: Duration.toMillis(options.patience ?? "3 seconds")
   }
   const runs = Runs.make({ ground, executions, changed, pollInterval: options.pollInterval })
   const registry = Registry.make(ground, executions, runs)

@@ -92,7 +92,7 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
 }
 
 const infoOf = (
-  { agent, approvals, cancelling, createdAt, endedAt, failure, retries, runId, status, updatedAt }: RunRow
+  { agent, approvals, cancelling, createdAt, endedAt, failure, retries, runId, status, troubles, updatedAt }: RunRow
 ): RunInfo => ({
   runId,
   agent,
@@ -100,6 +100,7 @@ const infoOf = (
   cancelling: cancelling && status !== "cancelled",
   retries,
   approvals,
+  troubles,
   failure,
   createdAt,
   updatedAt,

@@ -2,8 +2,8 @@
  * What the engine needs of durable execution, and the only place that knows of `effect/workflow`, whose modules are marked
  * unstable. (`clusterPort.ts` is its counterpart for `effect/cluster`.)
  */
-import { Context, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
-import { Activity, DurableDeferred, Workflow, WorkflowEngine } from "effect/workflow"
+import { Context, Duration, Effect, Exit, Layer, Option, Schema, type Scope } from "effect"
+import { Activity, DurableClock, DurableDeferred, Workflow, WorkflowEngine } from "effect/workflow"
 
 /** What an execution starts with. Everything else of a run hangs on its id. */
 export interface Start {
@@ -15,6 +15,13 @@ export interface Start {
   readonly input: string
 }
 
+/** It goes off once, and survives the process. */
+export interface Timer {
+  readonly name: string
+  /** Milliseconds. */
+  readonly delay: number
+}
+
 /** One execution, seen from inside. */
 export interface Execution {
   /**
@@ -24,8 +31,13 @@ export interface Execution {
   readonly activity: (name: string, attempt: number, body: Effect.Effect<string>) => Effect.Effect<string>
   /** What was sent to the signal first, if anything was. */
   readonly received: (signal: string) => Effect.Effect<Option.Option<string>>
-  /** Goes on where one of the signals has come; else the execution is suspended, and replayed when one comes. */
-  readonly wait: (signals: ReadonlyArray<string>) => Effect.Effect<void>
+  /** Whether the timer was set, and has gone off. */
+  readonly wentOff: (timer: string) => Effect.Effect<boolean>
+  /**
+   * Goes on where one of the signals has come, or one of the timers has gone off; else the execution is suspended, and replayed
+   * when one does. A timer that was set before is not set again.
+   */
+  readonly wait: (signals: ReadonlyArray<string>, timers?: ReadonlyArray<Timer>) => Effect.Effect<void>
   /** Ends the execution for now. Call it where nothing of it runs any more. */
   readonly suspend: Effect.Effect<never>
 }
@@ -63,6 +75,8 @@ type RunWorkflow = ReturnType<typeof makeWorkflow>
 
 const signalOf = (name: string) => DurableDeferred.make(name, { success: Schema.String })
 
+const clockOf = ({ delay, name }: Timer) => DurableClock.make({ name, duration: Duration.millis(delay) })
+
 /** Where an execution is kept, for those who have to remove it. */
 export interface Kept {
   readonly workflow: Workflow.Any
@@ -82,6 +96,8 @@ const executionOf = Effect.map(
         Effect.provideService(WorkflowEngine.WorkflowEngine, engine),
         Effect.provideService(WorkflowEngine.WorkflowInstance, instance)
       )
+    const hasCome = (deferred: DurableDeferred.DurableDeferred<typeof Schema.String | typeof Schema.Void>) =>
+      Effect.map(inside(engine.deferredResult(deferred)), Option.isSome)
     return {
       activity: (name, attempt, body) =>
         inside(Effect.provideService(
@@ -94,8 +110,15 @@ const executionOf = Effect.map(
           inside(engine.deferredResult(signalOf(signal))),
           Option.flatMap((exit) => Exit.isSuccess(exit) ? Option.some(exit.value) : Option.none())
         ),
-      wait: (signals) => {
-        const deferreds = signals.map(signalOf)
+      wentOff: (timer) => hasCome(clockOf({ name: timer, delay: 0 }).deferred),
+      wait: (signals, timers = []) => {
+        const clocks = timers.map(clockOf)
+        const deferreds = [...signals.map(signalOf), ...clocks.map(({ deferred }) => deferred)]
+        const set = Effect.forEach(
+          clocks,
+          (clock) => engine.scheduleClock(instance.workflow, { executionId: instance.executionId, clock }),
+          { discard: true }
+        )
         const awaited = instance.awaitedDeferreds
         // who is registered before it looks misses nothing: what comes later wakes the execution once it has been suspended
         const register = Effect.sync(() =>
@@ -103,9 +126,9 @@ const executionOf = Effect.map(
         )
         // and who goes on must not be cut off by it
         const forget = Effect.sync(() => deferreds.forEach(({ name }) => awaited.delete(name)))
-        return register.pipe(
-          Effect.andThen(Effect.forEach(deferreds, (deferred) => inside(engine.deferredResult(deferred)))),
-          Effect.flatMap((results) => results.some(Option.isSome) ? forget : Workflow.suspend(instance))
+        return Effect.andThen(set, register).pipe(
+          Effect.andThen(Effect.forEach(deferreds, hasCome)),
+          Effect.flatMap((come) => come.includes(true) ? forget : Workflow.suspend(instance))
         )
       },
       suspend: Workflow.suspend(instance)
