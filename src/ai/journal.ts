@@ -60,12 +60,12 @@ export class EndsLoop {
   }
 }
 
-/** Runs parts of a loop for its Promises. */
-export class Loop {
-  readonly #context: Context.Context<never>
 /** What parks the loop: the call is made again later, in another pass. The calls beside it go on. */
 export class ParksLoop {}
 
+/** Runs parts of a loop for its Promises. */
+export class Loop {
+  readonly #context: Context.Context<never>
   readonly #running = new Set<Fiber.Fiber<unknown, unknown>>()
   readonly #parked = Deferred.makeUnsafe<void, unknown>()
   /** The step that the loop is in. */

@@ -40,10 +40,10 @@ export interface RunInfo {
   readonly retries: number
   /** The tool calls that wait for a person. */
   readonly approvals: ReadonlyArray<PendingApproval>
-  /** What it failed with, if it has failed. */
-  readonly failure: RunFailure | undefined
   /** The tool calls that sleep until their effect store, or the key that somebody else holds, is there again. */
   readonly troubles: ReadonlyArray<RunTrouble>
+  /** What it failed with, if it has failed. */
+  readonly failure: RunFailure | undefined
   readonly createdAt: number
   readonly updatedAt: number
   readonly endedAt: number | undefined

@@ -30,11 +30,11 @@ export interface Ground {
   readonly keyValues: KeyValueStore.KeyValueStore
   readonly gate: Gate
   readonly maxRowSize: number
+  /** Milliseconds for which a call bears trouble in this process before the run sleeps. */
+  readonly patience: number
 }
 
 /** What is kept of a completed run. */
-  /** Milliseconds for which a call bears trouble in this process before the run sleeps. */
-  readonly patience: number
 export interface Outcome {
   readonly text: string
   readonly finishReason: LoopResult["finishReason"]
@@ -58,15 +58,15 @@ type Passed =
     readonly awaited: Awaited
   }
 
-/** The run of one agent, as the port wants it. */
-export const execute =
-  (ground: Ground, agent: RegisteredAgent) => (start: Start, execution: Execution): Effect.Effect<void> => {
 /** What a parked run waits for. */
 interface Awaited {
   readonly approvals: Set<string>
   readonly timers: Array<Timer>
 }
 
+/** The run of one agent, as the port wants it. */
+export const execute =
+  (ground: Ground, agent: RegisteredAgent) => (start: Start, execution: Execution): Effect.Effect<void> => {
     const { gate, index } = ground
     const update = (change: (row: RunRow, now: number) => Partial<RunRow>) =>
       Effect.flatMap(
@@ -86,11 +86,7 @@ interface Awaited {
         ? Effect.succeed(false)
         : !row.cancelling
         ? Effect.succeed(true)
-        : untilStored(takeOver(parts, start)).pipe(
-          // whoever thaws now adds nothing to the stream of a run that is over
-          Effect.andThen(update((_, now) => ({ status: "cancelled", ...nothingAwaited, endedAt: now }))),
-          Effect.as(false)
-        ))
+        : Effect.as(update((_, now) => ({ status: "cancelled", approvals: [], endedAt: now })), false))
 
     const pass = Effect.gen(function*(): Effect.fn.Return<Passed> {
       const row = yield* update((row) => isOver(row) || row.cancelling ? {} : { status: "running", failure: undefined })
@@ -136,9 +132,6 @@ interface Awaited {
     return whole
   }
 
-const over = { _tag: "Over" } as const
-
-type Update = (change: (row: RunRow, now: number) => Partial<RunRow>) => Effect.Effect<RunRow | undefined>
 /** Who has to wait for somebody else's key for longer sleeps, and holds no place meanwhile. */
 const impatient = <A>(patience: number, effect: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.flatMap(EffectSettings.Current, (settings) =>
@@ -148,10 +141,13 @@ const impatient = <A>(patience: number, effect: Effect.Effect<A>): Effect.Effect
       override(settings, { waitFor: Math.min(settings.waitFor, patience) })
     ))
 
+const over = { _tag: "Over" } as const
 
-/** The loop with all that belongs to the run: its context, its tools, its journal. Answers the outcome as text. */
 const nothingAwaited = { approvals: [], troubles: [] } as const
 
+type Update = (change: (row: RunRow, now: number) => Partial<RunRow>) => Effect.Effect<RunRow | undefined>
+
+/** The loop with all that belongs to the run: its context, its tools, its journal. Answers the outcome as text. */
 const attempt = Effect.fnUntraced(function*(
   ground: Ground,
   agent: RegisteredAgent,
@@ -243,14 +239,6 @@ const added = (row: RunRow, id: string, { step, toolCallId, toolName }: CallPlac
     ? row.approvals
     : [...row.approvals, { id, step, toolCallId, toolName, input: JSON.stringify(input) ?? "null" }]
 
-const outcomeOf = (result: LoopResult): Effect.Effect<Outcome, unknown> =>
-  Effect.try({
-    // reading it throws where the model ended without one
-    try: () => result.output,
-    catch: (error) => AiError.from(error)
-  }).pipe(Effect.as({
-    text: result.text,
-    finishReason: result.finishReason,
 const isNot = (place: CallPlace) => ({ step, toolCallId }: RunTrouble): boolean =>
   step !== place.step || toolCallId !== place.toolCallId
 
@@ -259,6 +247,14 @@ const seen = (
   now: number
 ): RunTrouble => ({ step, toolCallId, toolName, name, message, attempts: attempt, nextAt: now + timer.delay })
 
+const outcomeOf = (result: LoopResult): Effect.Effect<Outcome, unknown> =>
+  Effect.try({
+    // reading it throws where the model ended without one
+    try: () => result.output,
+    catch: (error) => AiError.from(error)
+  }).pipe(Effect.as({
+    text: result.text,
+    finishReason: result.finishReason,
     usage: result.totalUsage,
     steps: result.steps.length,
     responseMessages: result.responseMessages,
