@@ -29,7 +29,8 @@ const update = `UPDATE ${table} SET status = 'recorded', result = $2, updated_at
   WHERE digest = $1 AND token = 1 AND status = 'held' RETURNING 1`
 const select = `SELECT status, key, tool, result, fingerprint, owner FROM ${table} WHERE digest = $1`
 
-const databaseUrl: Effect.Effect<string, unknown, Scope.Scope> = Effect.suspend(() => {
+/** The server of `DATABASE_URL`, or one that lives as long as the scope. */
+export const benchDatabase: Effect.Effect<string, unknown, Scope.Scope> = Effect.suspend(() => {
   const url = process.env["DATABASE_URL"]
   return url !== undefined && url !== "" ? Effect.succeed(url) : Effect.map(
     Effect.acquireRelease(Effect.tryPromise(() => startEmbedded()), (server) => Effect.promise(server.stop)),
@@ -77,7 +78,7 @@ const casesOf = Effect.gen(function*() {
 
 export const benchPostgres = (rounds: number): Effect.Effect<void, unknown, Scope.Scope> =>
   Effect.gen(function*() {
-    const url = yield* databaseUrl
+    const url = yield* benchDatabase
     yield* Effect.gen(function*() {
       const measured = yield* Effect.flatMap(casesOf, (cases) => Effect.promise(() => measure(cases, rounds)))
       const base = (name: string) =>
