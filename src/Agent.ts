@@ -22,7 +22,7 @@ type ToolsInput<TOOLS> = {
 }
 
 /** The names that the AI SDK does not know, or that are a run's and not an agent's. */
-type Own = { readonly name?: unknown; readonly trigger?: unknown; readonly allow?: unknown }
+type Own = { readonly name?: unknown; readonly trigger?: unknown; readonly allow?: unknown; readonly stream?: unknown }
 type OfTheRun = { readonly prompt?: never; readonly messages?: never; readonly abortSignal?: never }
 
 /** What an option answers: itself, or what its function does. */
@@ -57,6 +57,8 @@ type OutputOf<OUT> = OUT extends { readonly parseCompleteOutput: (...args: never
  * - `instructions` may be a function of the run's context too, and answer an Effect.
  * - `trigger` is the schema of what starts a run. It is kept as JSON, and read as the decoded value in `ctx.run.trigger`.
  * - `output` types the result of a run.
+ * - `stream: true` has models stream their answers, so that `Engine.stream` gives texts as they are written. An answer is stored as a
+ *   whole all the same, before a tool of it starts. The default is `false`: then texts come as a whole.
  * - `allow` is asked at every execution of every tool. Anything but `true` refuses it, and the model reads so.
  *
  * A run is executed at least once from its start after each crash, suspension or retry, with every model call and every tool
@@ -153,14 +155,16 @@ export const defineAgent = <
         ) => Instructions | PromiseLike<Instructions> | Effect.Effect<Instructions, unknown, unknown>)
       readonly tools?: ToolsInput<TOOLS> | ((ctx: AgentContext<TR>) => ToolsInput<TOOLS>)
       readonly allow?: (toolName: string) => boolean | PromiseLike<boolean> | Effect.Effect<boolean, unknown, unknown>
+      readonly stream?: boolean
       readonly runtimeContext?: RC
       readonly output?: OUT
     }
     & Pick<GenerateTextSdkOptions<TOOLS, RC, OUT>, "toolsContext">
     & NoUnknownOptions<O, GenerateTextSdkOptions<TOOLS, RC, OUT> & Own>
 ): Agent<NAME, TR, OutputOf<OUT>, AgentServices<O>> => {
-  const { allow, instructions, name, output, tools, trigger, ...rest } = options as unknown as
-    & Omit<AgentDefinition, "options">
+  const { allow, instructions, name, output, stream, tools, trigger, ...rest } = options as unknown as
+    & Omit<AgentDefinition, "options" | "stream">
+    & { readonly stream?: boolean }
     & Record<string, unknown>
   if (typeof name !== "string" || name.trim() === "" || name.length > longestName || !name.isWellFormed()) {
     throw new TypeError(
@@ -172,6 +176,7 @@ export const defineAgent = <
     trigger,
     output,
     allow,
+    stream: stream === true,
     tools,
     instructions,
     options: { stopWhen: isStepCount(20), ...rest }

@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Stream } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { EffectStore } from "./EffectStore.ts"
 import type { Agent, RunInput } from "./engine/agentTypes.ts"
@@ -96,6 +96,10 @@ export class Engine extends Context.Service<Engine, IEngine>()("chamvi-effect/En
   /** `resume` of the engine in context. */
   static readonly resume = <Trigger, Output>(agent: Agent<string, Trigger, Output, unknown>, runId: string) =>
     Effect.flatMap(Engine, (engine) => engine.resume(agent, runId))
+
+  /** `stream` of the engine in context. */
+  static readonly stream = (...args: Parameters<IEngine["stream"]>) =>
+    Stream.unwrap(Effect.map(Engine, (engine) => engine.stream(...args)))
 
   /** `retry` of the engine in context. */
   static readonly retry = (...args: Parameters<IEngine["retry"]>) =>

@@ -13,6 +13,7 @@ import { EngineLockedError, EngineStoreError } from "./engine/errors.ts"
 import { type EngineOptions, make } from "./engine/make.ts"
 import { layerSingle } from "./engineSql/executions.ts"
 import * as RunIndex from "./engineSql/runIndex.ts"
+import * as RunParts from "./engineSql/runParts.ts"
 import type { EffectStoreError } from "./errors.ts"
 import { isBusy } from "./sqlite/database.ts"
 import * as ExclusiveLock from "./sqlite/exclusiveLock.ts"
@@ -113,7 +114,11 @@ export const SqliteEngine = {
     )
     return Layer.effect(
       Engine,
-      Effect.flatMap(RunIndex.make, (index) => make({ ...options, index, pollInterval: "1 second" }))
+      Effect.gen(function*() {
+        const index = yield* RunIndex.make
+        const parts = yield* RunParts.make
+        return yield* make({ ...options, index, parts, pollInterval: "1 second" })
+      })
     ).pipe(
       Layer.provide([
         layerSingle({ drain: options.drain ?? "15 seconds" }),

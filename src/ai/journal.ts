@@ -5,13 +5,20 @@
  * Whatever suspends the run leaves a Promise of the loop pending: an error would become a result that the model reads. The
  * owner of the loop sees that it is parked, and drops it as a whole.
  */
-import { getErrorMessage, type LanguageModelV4GenerateResult } from "@ai-sdk/provider"
-import { asSchema, type ToolExecutionOptions } from "@ai-sdk/provider-utils"
-import { gateway, type LanguageModel, type ToolSet, wrapLanguageModel } from "ai"
+import { getErrorMessage, type LanguageModelV4GenerateResult, type LanguageModelV4StreamResult } from "@ai-sdk/provider"
+import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
+import { gateway, type LanguageModel, type StepResult, type ToolSet, wrapLanguageModel } from "ai"
 import { Cause, type Context, Deferred, Effect, Fiber, Predicate } from "effect"
 import { hookAnswer } from "../internal/promiseBridge.ts"
 import { copyTool, mapTools } from "../internal/toolCopy.ts"
+import { type ApprovalOptions, mayNeedApproval, type Verdict, verdictOf } from "./approvalRules.ts"
+import { collectStream } from "./collectStream.ts"
+import { contentParts, isSeries, ofCall } from "./contentParts.ts"
+import type { Publisher } from "./Publisher.ts"
+import type { StepPart } from "./StepPart.ts"
 import { ToolFailure } from "./ToolFailure.ts"
+
+export type { Verdict } from "./approvalRules.ts"
 
 /** A tool call of a run. Providers repeat call ids, over steps and within one. */
 export interface CallPlace {
@@ -28,12 +35,6 @@ export type ToolOutcome =
   | { readonly _tag: "Result"; readonly output: unknown }
   | { readonly _tag: "Failure"; readonly text: string }
 
-/** What a person, or a rule, says to a call. */
-export interface Verdict {
-  readonly type: "not-applicable" | "approved" | "denied" | "user-approval"
-  readonly reason?: string | undefined
-}
-
 /** Whatever an Effect of the journal fails with ends the loop, but the failure of a model or of a decision. */
 export interface Journal {
   readonly model: (step: number, call: Effect.Effect<unknown, unknown>) => Effect.Effect<unknown, unknown>
@@ -44,6 +45,8 @@ export interface Journal {
   ) => Effect.Effect<ToolOutcome, unknown>
   /** A tool's failure that the model must not read: the call is tried again, or the run ends. */
   readonly isOurs: (failure: unknown) => boolean
+  /** What a person who answers calls a call. */
+  readonly approvalId: (place: CallPlace) => string
   /** The verdict on a call, out of what the agent's rules say: `user-approval` where a person has still to answer. */
   readonly approval: (
     place: CallPlace,
@@ -146,6 +149,10 @@ export interface JournaledOptions {
   readonly tools: ToolSet | undefined
   readonly prepareStep: AnyFunction | undefined
   readonly toolApproval: unknown
+  /** The callbacks of the loop. */
+  readonly callbacks: Readonly<Record<string, unknown>>
+  /** Whether models stream their answers. They are stored as a whole all the same, before anything else happens. */
+  readonly stream: boolean
   /** Asked before each execution of a tool; what it fails with is what the tool fails with. */
   readonly allow: ((toolName: string) => Effect.Effect<void, unknown>) | undefined
   /** The signal of the whole call. */
@@ -155,9 +162,18 @@ export interface JournaledOptions {
 const resolve = (model: LanguageModel) =>
   typeof model === "string" ? (globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway).languageModel(model) : model
 
-/** The options of a loop that goes through `journal`; to be spread behind the others. */
-export const journaled = (options: JournaledOptions, journal: Journal, loop: Loop) => {
-  const { signal, tools } = options
+/** The answer of a model, as it is kept. */
+interface ModelAnswer {
+  /** What it is called among all that were generated for the step. */
+  readonly answer: string
+  readonly result: LanguageModelV4GenerateResult
+}
+
+/** The options of a loop that goes through `journal`, and tells `publisher`; to be spread behind the others. */
+export const journaled = (options: JournaledOptions, journal: Journal, publisher: Publisher, loop: Loop) => {
+  const { callbacks, signal, tools } = options
+  /** What the step's answer is called. */
+  let answer = ""
   /** The calls of the step by their ids: those that its model made, and how many of them were decided on and executed. */
   let made = new Set<string>()
   let decided = new Map<string, number>()
@@ -176,20 +192,33 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
       model: resolve(model),
       middleware: {
         specificationVersion: "v4",
-        wrapGenerate: async ({ doGenerate, params }) => {
-          const call = journal.model(
-            loop.step,
-            Effect.map(
-              hookAnswer("model", doGenerate),
-              (result) => withoutBodies(result as LanguageModelV4GenerateResult)
+        wrapGenerate: async ({ doGenerate, doStream, params }) => {
+          const { step } = loop
+          const generated = hookAnswer("model", doGenerate) as Effect.Effect<LanguageModelV4GenerateResult, unknown>
+          const streamed = (answer: string) =>
+            hookAnswer("model", doStream).pipe(
+              Effect.flatMap((result) =>
+                collectStream(result as LanguageModelV4StreamResult, (part) => publisher.live(step, part))
+              ),
+              Effect.tap(() => publisher.written(step, answer))
             )
-          )
-          const result = await loop.run(call, params.abortSignal ?? signal) as LanguageModelV4GenerateResult
+          const call = Effect.flatMap(publisher.begin(step), (answer) =>
+            Effect.map(
+              options.stream ? streamed(answer) : generated,
+              (result): ModelAnswer => ({ answer, result: withoutBodies(result) })
+            ))
+          const stored = await loop.run(journal.model(step, call), params.abortSignal ?? signal) as ModelAnswer
+          answer = stored.answer
+          const { result } = stored
           made = new Set(result.content.flatMap((part) => part.type === "tool-call" ? [part.toolCallId] : []))
           return result
         }
       }
     })
+
+  /** The callback of the loop, by the first of its names that is taken. */
+  const told = (...names: ReadonlyArray<string>): AnyFunction | undefined =>
+    names.map((name) => callbacks[name] as AnyFunction | undefined).find((callback) => callback !== undefined)
 
   const prepareStep = async (given: { readonly stepNumber: number }) => {
     loop.step = given.stepNumber
@@ -203,8 +232,22 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
   }
 
   // In a failed call's text there is all that the model reads of it; the rest of the failure is not kept.
-  const outcomeOf = (execute: AnyFunction, input: unknown, call: ToolExecutionOptions<unknown>) =>
-    Effect.matchEffect(hookAnswer("execute", () => execute(input as never, call as never)), {
+  const outcomeOf = (
+    execute: AnyFunction,
+    input: unknown,
+    call: ToolExecutionOptions<unknown>,
+    show: (value: unknown) => Effect.Effect<void>
+  ) => {
+    let series = false
+    const noted = (answer: unknown): unknown => {
+      series ||= isSeries(answer)
+      return answer
+    }
+    const called = () => {
+      const answer = execute(input as never, call as never)
+      return Predicate.isPromiseLike(answer) ? answer.then(noted) : noted(answer)
+    }
+    return Effect.matchEffect(hookAnswer("execute", called, undefined, (value) => series ? show(value) : Effect.void), {
       onSuccess: (output): Effect.Effect<ToolOutcome, unknown> => Effect.succeed({ _tag: "Result", output }),
       onFailure: (error) => {
         // what an interrupted call says is no word about its effect, and is not kept
@@ -215,6 +258,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
           : Effect.succeed<ToolOutcome>({ _tag: "Failure", text: getErrorMessage(error) })
       }
     })
+  }
 
   const { allow } = options
   const guarded = (toolName: string, execute: AnyFunction): AnyFunction =>
@@ -232,10 +276,48 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
       if (step >= 0 && !made.has(call.toolCallId)) return execute(input as never, call as never)
       const place = { step, toolCallId: call.toolCallId, occurrence: next(executed, call.toolCallId), toolName }
       if (waiting.has(nameOf(place))) return loop.park()
-      const outcome = await loop.run(journal.tool(place, outcomeOf(execute, input, call)), signal)
+      const ofThis = ofCall({
+        toolCallId: call.toolCallId,
+        toolName,
+        dynamic: tools?.[toolName]?.type === "dynamic",
+        toolMetadata: tools?.[toolName]?.metadata
+      })
+      const show = (output: unknown) =>
+        publisher.live(step, { type: "tool-result", ...ofThis, output, preliminary: true })
+      const ended = Effect.tap(
+        journal.tool(place, outcomeOf(execute, input, call, show)),
+        (outcome) =>
+          publisher.once(
+            step,
+            `tool/${nameOf(place)}`,
+            outcome._tag === "Result"
+              ? { type: "tool-result", ...ofThis, output: outcome.output }
+              : { type: "tool-error", ...ofThis, error: outcome.text }
+          )
+      )
+      const outcome = await loop.run(ended, signal)
       if (outcome._tag === "Failure") throw new ToolFailure(outcome.text)
       return outcome.output
     }
+
+  const tellOf = (place: CallPlace, { asked = false, reason, type }: Verdict) => {
+    const { step, toolCallId, toolName } = place
+    const approval = {
+      approvalId: journal.approvalId(place),
+      toolCallId,
+      toolName,
+      ...reason === undefined ? {} : { reason }
+    }
+    const tell = (name: string, part: StepPart) => publisher.once(step, `${name}/${nameOf(place)}`, part)
+    const request = asked ? tell("request", { type: "tool-approval-request", ...approval }) : Effect.void
+    if (type !== "approved" && type !== "denied") return request
+    const response = tell("response", { type: "tool-approval-response", ...approval, approved: type === "approved" })
+    const denied = tell("denied", { type: "tool-output-denied", toolCallId, toolName })
+    return Effect.andThen(
+      asked ? Effect.andThen(request, response) : Effect.void,
+      type === "denied" ? denied : Effect.void
+    )
+  }
 
   const toolApproval = async (given: ApprovalOptions) => {
     const { input, toolCallId, toolName } = given.toolCall
@@ -245,7 +327,10 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
       (verdict) => verdict as Verdict
     )
     if (!mayNeedApproval(options.toolApproval, tools?.[toolName], toolName)) return undefined
-    const verdict = await loop.run(journal.approval(place, input, rules), signal)
+    const { asked, ...verdict } = await loop.run(
+      Effect.tap(journal.approval(place, input, rules), (verdict) => tellOf(place, verdict)),
+      signal
+    )
     if (verdict.type !== "user-approval") return verdict
     // the calls beside it go on; this one is parked where it would be executed
     waiting.add(nameOf(place))
@@ -258,6 +343,17 @@ export const journaled = (options: JournaledOptions, journal: Journal, loop: Loo
     model: wrapModel(options.model),
     prepareStep,
     toolApproval,
+    onLanguageModelCallEnd: async (event: Pick<StepResult<ToolSet>, "content">) => {
+      await loop.run(publisher.answered(loop.step, answer, contentParts(event.content)), signal)
+      await told("onLanguageModelCallEnd", "experimental_onLanguageModelCallEnd")?.(event as never)
+    },
+    onStepEnd: async (event: StepResult<ToolSet>) => {
+      const { finishReason, providerMetadata, stepNumber: step, usage } = event
+      const part = { type: "finish-step", step, finishReason, usage } as const
+      const finished = providerMetadata === undefined ? part : { ...part, providerMetadata }
+      await loop.run(publisher.once(step, "finish", finished), signal)
+      await told("onStepEnd", "onStepFinish")?.(event as never)
+    },
     ...tools === undefined ? {} : {
       tools: mapTools(tools, (tool, name) => {
         const execute: unknown = tool.execute
@@ -275,59 +371,3 @@ const withoutBodies = ({ request: _, response, ...result }: LanguageModelV4Gener
   const { body: __, ...rest } = response
   return { ...result, response: rest }
 }
-
-interface ApprovalOptions {
-  readonly toolCall: { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
-  readonly toolsContext: Readonly<Record<string, unknown>> | undefined
-  readonly messages: ReadonlyArray<unknown>
-  readonly runtimeContext: unknown
-}
-
-const own = (record: unknown, name: string): unknown =>
-  Predicate.isObject(record) && Object.hasOwn(record, name) ? (record as Record<string, unknown>)[name] : undefined
-
-const mayNeedApproval = (toolApproval: unknown, tool: ToolSet[string] | undefined, name: string): boolean =>
-  typeof toolApproval === "function" || own(toolApproval, name) != null || tool?.needsApproval != null
-
-/** What the AI SDK's `toolApproval`, or a tool's own `needsApproval`, says to a call. */
-const verdictOf = async (
-  toolApproval: unknown,
-  tools: ToolSet | undefined,
-  given: ApprovalOptions
-): Promise<Verdict> => {
-  if (typeof toolApproval === "function") return normalized(await (toolApproval as AnyFunction)(given as never))
-  const { messages, runtimeContext, toolCall: { input, toolCallId, toolName }, toolsContext } = given
-  const tool = tools?.[toolName]
-  const context = async () => {
-    const value = own(toolsContext, toolName)
-    const validate = tool?.contextSchema === undefined ? undefined : asSchema(tool.contextSchema).validate
-    const valid = await validate?.(value)
-    if (valid?.success === false) throw valid.error
-    return valid === undefined ? value : valid.value
-  }
-  const rule = own(toolApproval, toolName)
-  if (rule != null) {
-    return normalized(
-      typeof rule === "function"
-        ? await (rule as AnyFunction)(
-          input as never,
-          { toolCallId, messages, toolContext: await context(), runtimeContext } as never
-        )
-        : rule
-    )
-  }
-  const needed: unknown = typeof tool?.needsApproval === "function"
-    ? await (tool.needsApproval as AnyFunction)(
-      input as never,
-      { toolCallId, messages, context: await context() } as never
-    )
-    : tool?.needsApproval
-  return { type: needed === true ? "user-approval" : "not-applicable" }
-}
-
-const normalized = (status: unknown): Verdict =>
-  status === undefined
-    ? { type: "not-applicable" }
-    : typeof status === "string"
-    ? { type: status as Verdict["type"] }
-    : status as Verdict

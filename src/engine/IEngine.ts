@@ -3,7 +3,7 @@
  *
  * @since 0.1.0
  */
-import type { Duration, Effect } from "effect"
+import type { Duration, Effect, Stream } from "effect"
 import type { EffectRecord } from "../EffectRecord.ts"
 import type { Agent, RunInput, RunResult } from "./agentTypes.ts"
 import type {
@@ -22,6 +22,8 @@ import type {
   RunWaitingError
 } from "./errors.ts"
 import type { RunFilter, RunStatus } from "./RunIndex.ts"
+import type { StreamedPart } from "./RunPart.ts"
+import type { StreamOptions } from "./StreamReader.ts"
 import type { AiError } from "../AiError.ts"
 
 /**
@@ -103,6 +105,19 @@ export interface IEngine {
     RunResult<Output>,
     RunNotFoundError | RunOfAnotherAgentError | AgentNotRegisteredError | EngineStoreError | RunError | AiError
   >
+  /**
+   * The parts of a run, from the first one or from behind a cursor: those that are stored, and then the others as they come. It ends
+   * with how the run came to rest: completed, cancelled, failed, or waiting for a person.
+   *
+   * - In order, none missing and none twice, for any number of readers, in any process, at any time until the run is pruned.
+   * - It reads from storage, at the reader's pace; a slow reader holds up nobody. Its agent need not be registered here.
+   * - Texts come as they are written where the agent says `stream: true`, and otherwise as a whole, step by step.
+   * - A step that is generated again says so with `step-restarted`; its parts before that count no more.
+   */
+  readonly stream: (
+    runId: string,
+    options?: StreamOptions
+  ) => Stream.Stream<StreamedPart, RunNotFoundError | EngineStoreError>
   /** Starts a failed run again, from its last good step. What was finished is not done again. */
   readonly retry: (runId: string) => Effect.Effect<void, RunNotFoundError | RunNotFailedError | EngineStoreError>
   /**

@@ -26,6 +26,8 @@ export interface AgentDefinition {
   readonly trigger: Schema.Codec<unknown, unknown> | undefined
   readonly output: OutputInterface | undefined
   readonly allow: Allow | undefined
+  /** Whether its models stream their answers. */
+  readonly stream: boolean
   /** A set of tools and Effects of tools, or a function that answers one. */
   readonly tools: unknown
   readonly instructions: unknown

@@ -20,12 +20,15 @@ import { type LoopResult, maxRetriesOf, runLoop } from "./loop.ts"
 import type { Execution, Start, Timer } from "./port.ts"
 import { readInput } from "./runInput.ts"
 import { isOver, type RunIndex, type RunRow } from "./RunIndex.ts"
+import type { RunParts } from "./RunParts.ts"
+import { make as makeWriter, takeOver } from "./StreamWriter.ts"
 import { toolsOfRun } from "./tools.ts"
 import { make as makeValues, untilStored } from "./values.ts"
 
 /** What the runs of an engine stand on. */
 export interface Ground {
   readonly index: RunIndex
+  readonly parts: RunParts
   readonly store: IEffectStore
   readonly keyValues: KeyValueStore.KeyValueStore
   readonly gate: Gate
@@ -67,7 +70,7 @@ interface Awaited {
 /** The run of one agent, as the port wants it. */
 export const execute =
   (ground: Ground, agent: RegisteredAgent) => (start: Start, execution: Execution): Effect.Effect<void> => {
-    const { gate, index } = ground
+    const { gate, index, parts } = ground
     const update = (change: (row: RunRow, now: number) => Partial<RunRow>) =>
       Effect.flatMap(
         Clock.currentTimeMillis,
@@ -86,7 +89,11 @@ export const execute =
         ? Effect.succeed(false)
         : !row.cancelling
         ? Effect.succeed(true)
-        : Effect.as(update((_, now) => ({ status: "cancelled", approvals: [], endedAt: now })), false))
+        : untilStored(takeOver(parts, start)).pipe(
+          // whoever thaws now adds nothing to the stream of a run that is over
+          Effect.andThen(update((_, now) => ({ status: "cancelled", ...nothingAwaited, endedAt: now }))),
+          Effect.as(false)
+        ))
 
     const pass = Effect.gen(function*(): Effect.fn.Return<Passed> {
       const row = yield* update((row) => isOver(row) || row.cancelling ? {} : { status: "running", failure: undefined })
@@ -204,6 +211,7 @@ const attempt = Effect.fnUntraced(function*(
         ? Effect.void
         : update((row) => ({ troubles: row.troubles.filter(isNot(place)) }))
   })
+  const publisher = yield* makeWriter({ parts: ground.parts, log: start, values })
   const result = yield* Effect.provideContext(
     runLoop({
       name: definition.name,
@@ -216,11 +224,15 @@ const attempt = Effect.fnUntraced(function*(
       allow: definition.allow && allowing(definition.allow, context),
       output: definition.output,
       journal,
+      publisher,
+      stream: definition.stream,
       loop,
       context
     }),
     context
-  )
+  ).pipe(Effect.tapCause((cause) => Cause.hasInterrupts(cause) ? Effect.void : publisher.flush))
+  // who reads that the run rests finds all of its parts
+  yield* publisher.flush
   if (Option.isNone(result)) return Option.none<string>()
   return Option.some(yield* values.write("outcome", yield* outcomeOf(result.value)))
 })

@@ -186,6 +186,7 @@ export const make = (options: JournalOptions): Journal => {
         (error) => error instanceof EndsLoop || error instanceof ParksLoop ? error : new EndsLoop(error)
       ) as Effect.Effect<ToolOutcome, EndsLoop | ParksLoop>,
     isOurs: isStoreTrouble,
+    approvalId: answerId,
     approval: (place, input, rules) => {
       const id = answerId(place)
       return Effect.flatMap(

@@ -6,6 +6,7 @@ import { type Context, Effect, Option, Predicate } from "effect"
 import { Ai } from "../Ai.ts"
 import { bindCall } from "../ai/bindCall.ts"
 import { type Journal, journaled, type Loop } from "../ai/journal.ts"
+import type { Publisher } from "../ai/Publisher.ts"
 import { noModel } from "../ai/noModel.ts"
 import { withOriginals } from "../ai/originals.ts"
 import { languageCall, observed } from "../ai/telemetry/observe.ts"
@@ -18,6 +19,9 @@ export interface LoopOptions {
   readonly output: OutputInterface | undefined
   readonly allow: ((toolName: string) => Effect.Effect<void, unknown>) | undefined
   readonly journal: Journal
+  readonly publisher: Publisher
+  /** Whether models stream their answers. */
+  readonly stream: boolean
   readonly loop: Loop
   readonly context: Context.Context<Ai>
 }
@@ -29,7 +33,7 @@ export type LoopResult = Awaited<ReturnType<typeof generateText>>
 
 /** Runs the loop to its end, or until it is parked: then there is no result, and nothing of it runs any more. */
 export const runLoop = (given: LoopOptions): Effect.Effect<Option.Option<LoopResult>, unknown, Ai> => {
-  const { allow, context, journal, loop, name, output, tools } = given
+  const { allow, context, journal, loop, name, output, publisher, stream, tools } = given
   return observed(
     (defaults) => ({
       ...languageCall("runAgent", given.options, defaults),
@@ -46,8 +50,18 @@ export const runLoop = (given: LoopOptions): Effect.Effect<Option.Option<LoopRes
           const { prepareStep, toolApproval } = callbacks
           const watched = observer.watching({ ...callbacks, ...withOriginals(callbacks) })
           const ours = journaled(
-            { model, tools, prepareStep: prepareStep as never, toolApproval, allow, signal },
+            {
+              model,
+              tools,
+              prepareStep: prepareStep as never,
+              toolApproval,
+              callbacks: watched as Readonly<Record<string, unknown>>,
+              stream,
+              allow,
+              signal
+            },
             journal,
+            publisher,
             loop
           )
           return observer.run(() =>
@@ -58,7 +72,7 @@ export const runLoop = (given: LoopOptions): Effect.Effect<Option.Option<LoopRes
               ...watched,
               ...ours,
               abortSignal: signal
-            } as SdkOptions)
+            } as never)
           )
         })
         return yield* Effect.raceFirst(

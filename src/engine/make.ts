@@ -15,7 +15,9 @@ import { Executions } from "./port.ts"
 import * as Registry from "./registry.ts"
 import * as Results from "./results.ts"
 import { isOver, type RunIndex } from "./RunIndex.ts"
+import * as RunParts from "./RunParts.ts"
 import * as Runs from "./runs.ts"
+import * as StreamReader from "./StreamReader.ts"
 import { defaultMaxRowSize } from "./values.ts"
 import { watched } from "./watched.ts"
 
@@ -34,6 +36,8 @@ export interface EngineOptions {
 
 export interface MakeOptions extends EngineOptions {
   readonly index: RunIndex
+  /** The parts of runs. Default: in this process's memory. */
+  readonly parts?: RunParts.RunParts | undefined
   /** How often to look for changes that other processes made to a run that somebody waits for. */
   readonly pollInterval: Duration.Input | undefined
   /** Whether other processes run agents too, so that one that is not registered here may be registered there. */
@@ -62,6 +66,7 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
   yield* options.onChanged?.(hear) ?? Effect.void
   const ground: Ground = {
     index,
+    parts: RunParts.heard(options.parts ?? (yield* RunParts.makeMemory), hear),
     store: yield* EffectStore,
     keyValues: yield* KeyValueStore.KeyValueStore,
     gate: Gate.make(options.concurrency ?? 50),
@@ -96,6 +101,7 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
         }
         return yield* resultOf(agent, runId)
       }) as never,
+    stream: StreamReader.make({ runs, parts: ground.parts }),
     ...Operate.make({ runs, index, store: ground.store, isHere: registry.has })
   }
   internals.set(engine, registry)

@@ -1,7 +1,7 @@
 /**
  * The runs of an engine: their rows, their executions, and who waits for them.
  */
-import { Clock, type Duration, Effect, type Scope } from "effect"
+import { Clock, type Duration, Effect, Option, type Scope } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { runPrefix } from "../toolContext/runKeys.ts"
 import { ToolContext } from "../ToolContext.ts"
@@ -21,6 +21,11 @@ export interface Runs {
     change: (row: RunRow, now: number) => Partial<RunRow> | undefined
   ) => Effect.Effect<RunRow, RunNotFoundError | EngineStoreError>
   /** The first of the answers that `look` gives on a row; it looks again after each change of the run. */
+  readonly found: <A, E>(
+    runId: string,
+    look: (row: RunRow) => Effect.Effect<Option.Option<A>, E>
+  ) => Effect.Effect<A, E | RunNotFoundError | EngineStoreError>
+  /** As `found`, where the row alone tells whether there is an answer. */
   readonly when: <A, E>(
     runId: string,
     look: (row: RunRow) => Effect.Effect<A, E> | undefined
@@ -38,7 +43,7 @@ export interface Runs {
 }
 
 export interface RunsOptions {
-  readonly ground: Pick<Ground, "index" | "keyValues" | "maxRowSize">
+  readonly ground: Pick<Ground, "index" | "keyValues" | "maxRowSize" | "parts">
   readonly executions: Executions["Service"]
   readonly changed: (runId: string) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
   readonly pollInterval: Duration.Input | undefined
@@ -51,13 +56,28 @@ export const ownedByAnother = (agent: AnyAgent, { agent: startedBy, runId }: Run
   new RunOfAnotherAgentError({ runId, agent: agent.name, startedBy })
 
 export const make = (
-  { changed, executions, ground: { index, keyValues, maxRowSize }, pollInterval }: RunsOptions
+  { changed, executions, ground: { index, keyValues, maxRowSize, parts }, pollInterval }: RunsOptions
 ): Runs => {
   const existing = (runId: string) => (row: RunRow | undefined) =>
     row === undefined ? Effect.fail(new RunNotFoundError({ runId })) : Effect.succeed(row)
   const rowOf = (runId: string) => Effect.flatMap(index.get(runId), existing(runId))
   const awaited = (change: Effect.Effect<void>) =>
     pollInterval === undefined ? change : Effect.raceFirst(change, Effect.sleep(pollInterval))
+  const found = Effect.fnUntraced(function*<A, E>(
+    runId: string,
+    look: (row: RunRow) => Effect.Effect<Option.Option<A>, E>
+  ) {
+    while (true) {
+      const found = yield* Effect.scoped(Effect.gen(function*() {
+        // who watches before it looks misses nothing
+        const change = yield* changed(runId)
+        const found = yield* look(yield* rowOf(runId))
+        if (Option.isNone(found)) yield* awaited(change)
+        return found
+      }))
+      if (Option.isSome(found)) return found.value
+    }
+  })
   return {
     rowOf,
     update: (runId, change) =>
@@ -69,18 +89,8 @@ export const make = (
           }),
           existing(runId)
         )),
-    when: Effect.fnUntraced(function*<A, E>(runId: string, look: (row: RunRow) => Effect.Effect<A, E> | undefined) {
-      while (true) {
-        const found = yield* Effect.scoped(Effect.gen(function*() {
-          // who watches before it looks misses nothing
-          const change = yield* changed(runId)
-          const found = look(yield* rowOf(runId))
-          if (found === undefined) yield* awaited(change)
-          return found
-        }))
-        if (found !== undefined) return yield* found
-      }
-    }),
+    found,
+    when: (runId, look) => Effect.flatten(found(runId, (row) => Effect.succeed(Option.fromUndefinedOr(look(row))))),
     checkOwner: (agent, row) => row.agent === agent.name ? Effect.void : Effect.fail(ownedByAnother(agent, row)),
     valuesOf: (runId) =>
       Effect.map(
@@ -101,6 +111,7 @@ export const make = (
         keyValues.clearPrefix(runPrefix(row.runId)),
         (cause) => new EngineStoreError({ operation: `forget run ${row.runId}`, problem: cause.message, cause })
       )
+      yield* parts.remove(row.runId)
       yield* index.remove(row.runId)
     })
   }
