@@ -13,9 +13,11 @@ import { EngineSettingError, EngineStoreError } from "./engine/errors.ts"
 import { type EngineOptions, make } from "./engine/make.ts"
 import type { Executions } from "./engine/port.ts"
 import type { RunIndex } from "./engine/RunIndex.ts"
+import * as RunParts from "./engine/RunParts.ts"
 import { type Address, layerClient, layerWorker, prefix, type Transport } from "./engineSql/executions.ts"
 import * as Notices from "./engineSql/notices.ts"
 import * as RunIndexSql from "./engineSql/runIndex.ts"
+import * as RunPartsSql from "./engineSql/runParts.ts"
 import type { EffectStoreError } from "./errors.ts"
 import { sha256 } from "./internal/sha256.ts"
 import { checkName, quoted } from "./sql/names.ts"
@@ -201,7 +203,8 @@ const layerOf = (
     Effect.gen(function*() {
       const notices = yield* Notices.Notices
       const index = telling(yield* RunIndexSql.make, notices)
-      return yield* make({ ...options, index, elsewhere: true, onChanged: notices.onChanged })
+      const parts = RunParts.telling(yield* RunPartsSql.make, notices.changed)
+      return yield* make({ ...options, index, parts, elsewhere: true, onChanged: notices.onChanged })
     })
   ).pipe(
     Layer.provide([

@@ -46,10 +46,10 @@ export interface RunParts {
   readonly interval: Duration.Input
 }
 
-/** The logs, which call `hear` with each run that has new parts. */
-export const heard = (parts: RunParts, hear: (runId: string) => void): RunParts => ({
+/** The logs, which tell of each run that has new parts. */
+export const telling = (parts: RunParts, tell: (runId: string) => Effect.Effect<void>): RunParts => ({
   ...parts,
-  append: (log, row) => Effect.tap(parts.append(log, row), () => Effect.sync(() => hear(log.runId)))
+  append: (log, row) => Effect.tap(parts.append(log, row), () => tell(log.runId))
 })
 
 /** In this process's memory. */

@@ -66,7 +66,10 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
   yield* options.onChanged?.(hear) ?? Effect.void
   const ground: Ground = {
     index,
-    parts: RunParts.heard(options.parts ?? (yield* RunParts.makeMemory), hear),
+    parts: RunParts.telling(
+      options.parts ?? (yield* RunParts.makeMemory),
+      (runId) => Effect.sync(() => hear(runId))
+    ),
     store: yield* EffectStore,
     keyValues: yield* KeyValueStore.KeyValueStore,
     gate: Gate.make(options.concurrency ?? 50),
