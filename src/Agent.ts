@@ -70,6 +70,10 @@ type OutputOf<OUT> = OUT extends { readonly parseCompleteOutput: (...args: never
  *
  * What a tool failed with is kept in words. Callbacks see those words, the first time too.
  *
+ * `timeout.totalMs` bounds what a run does at a stretch: it starts anew after a crash, a retry, and a sleep (for a person, or for a
+ * ledger that is away). A run that it ends, or `stepMs`, has failed: what it cut off is made again by `Engine.retry`, and the model does
+ * not read of it. `toolMs` is a failure of the tool, which the model reads.
+ *
  * The result of a tool of the AI SDK's own making (code mode, tool search) is not kept; the tools that it calls are reconciled
  * as ever.
  *

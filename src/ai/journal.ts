@@ -172,6 +172,8 @@ interface ModelAnswer {
 /** The options of a loop that goes through `journal`, and tells `publisher`; to be spread behind the others. */
 export const journaled = (options: JournaledOptions, journal: Journal, publisher: Publisher, loop: Loop) => {
   const { callbacks, signal, tools } = options
+  /** What stops the step: the signal of the whole call, or a timeout of the loop or of the step. */
+  let stops = signal
   /** What the step's answer is called. */
   let answer = ""
   /** The calls of the step by their ids: those that its model made, and how many of them were decided on and executed. */
@@ -194,6 +196,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
         specificationVersion: "v4",
         wrapGenerate: async ({ doGenerate, doStream, params }) => {
           const { step } = loop
+          stops = params.abortSignal ?? signal
           const generated = hookAnswer("model", doGenerate) as Effect.Effect<LanguageModelV4GenerateResult, unknown>
           const streamed = (answer: string) =>
             hookAnswer("model", doStream).pipe(
@@ -207,7 +210,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
               options.stream ? streamed(answer) : generated,
               (result): ModelAnswer => ({ answer, result: withoutBodies(result) })
             ))
-          const stored = await loop.run(journal.model(step, call), params.abortSignal ?? signal) as ModelAnswer
+          const stored = await loop.run(journal.model(step, call), stops) as ModelAnswer
           answer = stored.answer
           const { result } = stored
           made = new Set(result.content.flatMap((part) => part.type === "tool-call" ? [part.toolCallId] : []))
@@ -251,7 +254,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
       onSuccess: (output): Effect.Effect<ToolOutcome, unknown> => Effect.succeed({ _tag: "Result", output }),
       onFailure: (error) => {
         // what an interrupted call says is no word about its effect, and is not kept
-        if (signal.aborted) return Effect.never
+        if (stops.aborted) return Effect.never
         const failure = error instanceof ToolFailure ? error.original : error
         return journal.isOurs(failure)
           ? Effect.fail(failure)
@@ -295,7 +298,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
               : { type: "tool-error", ...ofThis, error: outcome.text }
           )
       )
-      const outcome = await loop.run(ended, signal)
+      const outcome = await loop.run(ended, stops)
       if (outcome._tag === "Failure") throw new ToolFailure(outcome.text)
       return outcome.output
     }
