@@ -7,7 +7,7 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
-import { Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { jsonOf } from "./contentParts.ts"
 import type { StepPart } from "./StepPart.ts"
 
@@ -113,6 +113,23 @@ const livePart = (part: LanguageModelV4StreamPart, calls: ReadonlyMap<string, st
 
 const textOf = (value: unknown): string => typeof value === "string" ? value : JSON.stringify(value) ?? ""
 
+/** Whoever leaves cancels the stream, and does not wait for what its source does about it. */
+const readAll = <A>(
+  stream: ReadableStream<A>,
+  use: (value: A) => Effect.Effect<void, unknown>
+): Effect.Effect<void, unknown> =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => stream.getReader()),
+    (reader) => {
+      const next: Effect.Effect<void, unknown> = Effect.flatMap(
+        Effect.tryPromise({ try: () => reader.read(), catch: (error) => error }),
+        ({ done, value }) => done ? Effect.void : Effect.andThen(use(value), Effect.suspend(() => next))
+      )
+      return next
+    },
+    (reader, exit) => Effect.sync(() => exit._tag === "Success" || void reader.cancel().catch(() => {}))
+  )
+
 /** Reads the stream to its end. A part of type `error`, and an end without a `finish`, are failures. */
 export const collectStream = (
   { request, response, stream }: LanguageModelV4StreamResult,
@@ -121,16 +138,13 @@ export const collectStream = (
   Effect.suspend(() => {
     const collected = new Collected()
     const calls = new Map<string, string>()
-    const read = Stream.runForEach(
-      Stream.fromReadableStream({ evaluate: () => stream, onError: (error) => error }),
-      (part) => {
-        if (part.type === "error") return Effect.fail(part.error)
-        if (part.type === "tool-call") calls.set(part.toolCallId, part.toolName)
-        collected.add(part)
-        const told = livePart(part, calls)
-        return told === undefined ? Effect.void : publish(told)
-      }
-    )
+    const read = readAll(stream, (part) => {
+      if (part.type === "error") return Effect.fail(part.error)
+      if (part.type === "tool-call") calls.set(part.toolCallId, part.toolName)
+      collected.add(part)
+      const told = livePart(part, calls)
+      return told === undefined ? Effect.void : publish(told)
+    })
     return Effect.flatMap(read, () => {
       const { content, finish, response: metadata, warnings } = collected
       return finish === undefined

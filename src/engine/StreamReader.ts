@@ -76,9 +76,9 @@ export interface StreamReaderOptions {
 export const make = ({ parts, runs }: StreamReaderOptions) => {
   /** The parts from a position on, and where they end; nothing where the log ends. */
   const readFrom = Effect.fnUntraced(function*(row: RunRow, position: Position) {
-    const rows = yield* parts.read(row, position.seq - 1, rowsAtOnce)
+    const rows = yield* parts.read(row, Math.max(position.seq - 1, 0), rowsAtOnce)
     if (rows.length === 0) return undefined
-    const values = yield* runs.valuesOf(row.runId)
+    const values = runs.valuesOf(row.runId)
     const streamed: Array<StreamedPart> = []
     for (const { data, seq } of rows) {
       const skip = seq === position.seq ? position.skip : 0
