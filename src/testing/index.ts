@@ -13,6 +13,7 @@ export {
   type HappenedFault,
   type PlannedFault
 } from "./FaultyStore.ts"
+export * from "./CrashLab.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"
 export { storeLaws } from "./StoreLaws.ts"
 export { storeModel, storeModelInRealTime, type StoreModelOptions } from "./StoreModel.ts"
