@@ -14,9 +14,18 @@ export const linesExpectedBy = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/\/\/ => ?(.*)$/gm)].map((match) => match[1]!.trimEnd())
 
 /** `conditions` are those that Node resolves packages under; the promise fails if the example does. */
-export const runExample = async (file: string, cwd: string, conditions: ReadonlyArray<string>): Promise<Run> => {
+export const runExample = async (
+  file: string,
+  cwd: string,
+  conditions: ReadonlyArray<string>,
+  env: NodeJS.ProcessEnv = {}
+): Promise<Run> => {
   const flags = conditions.map((condition) => `--conditions=${condition}`)
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, file], { cwd, timeout: 60_000 })
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, file], {
+    cwd,
+    timeout: 120_000,
+    env: { ...process.env, ...env }
+  })
   return {
     expected: linesExpectedBy(await readFile(file, "utf8")),
     printed: stdout.trimEnd().split("\n").map((line) => line.trimEnd())

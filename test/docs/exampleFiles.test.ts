@@ -4,6 +4,7 @@
  */
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { databaseUrl, noPostgres } from "../support/postgres.ts"
 import { linesExpectedBy, runExample } from "../../scripts/runExample.ts"
 import { filesMatching, root, textOf } from "../architecture/sources.ts"
 
@@ -19,8 +20,22 @@ describe("example files", () => {
     expect(odd).toEqual([])
   })
 
-  it.each(files)("%s prints what it says", { timeout: 60_000 }, async (path) => {
-    const { expected, printed } = await runExample(join(root, path), root, ["chamvi-source"])
+  const onPostgres = files.filter((path) => textOf(path).includes("support/database.ts"))
+
+  const prints = async (path: string, env: NodeJS.ProcessEnv = {}) => {
+    const { expected, printed } = await runExample(join(root, path), root, ["chamvi-source"], env)
     expect(printed).toEqual(expected)
-  })
+  }
+
+  it.each(files.filter((path) => !onPostgres.includes(path)))(
+    "%s prints what it says",
+    { timeout: 120_000 },
+    (path) => prints(path)
+  )
+
+  it.skipIf(noPostgres).each(onPostgres)(
+    "%s prints what it says",
+    { timeout: 120_000 },
+    (path) => prints(path, { DATABASE_URL: databaseUrl })
+  )
 })
