@@ -8,29 +8,36 @@
  * that a store that keeps its rows between runs passes too; laws about `prune` do remove whatever is old in it. A store
  * whose clock nobody can move is held to `storeModelInRealTime`.
  *
- * **Example** (Running the laws on a store)
+ * **Example** (Running the laws on a store, in any runner)
  *
  * ```ts
  * import { EffectStore } from "chamvi-effect"
  * import { StoreClock, storeLaws } from "chamvi-effect/testing"
  * import { Effect, Exit, Layer } from "effect"
- * import { TestClock } from "effect/testing"
  *
- * const Store = Layer.mergeAll(
- *   EffectStore.layerMemory,
- *   Layer.succeed(StoreClock, { advance: (milliseconds) => TestClock.adjust(milliseconds) })
- * ).pipe(Layer.provideMerge(TestClock.layer()))
+ * const Store = EffectStore.layerMemory.pipe(Layer.provideMerge(StoreClock.layerTestClock))
  *
- * const broken = Effect.gen(function*() {
- *   const names: Array<string> = []
- *   for (const [name, law] of Object.entries(storeLaws)) {
- *     const exit = yield* Effect.exit(Effect.provide(law, Layer.fresh(Store)))
- *     if (Exit.isFailure(exit)) names.push(name)
- *   }
- *   return names
- * })
+ * const broken: Array<string> = []
+ * for (const [title, law] of Object.entries(storeLaws)) {
+ *   const exit = await Effect.runPromiseExit(Effect.provide(law, Layer.fresh(Store)))
+ *   if (Exit.isFailure(exit)) broken.push(title)
+ * }
+ * broken // => []
+ * ```
  *
- * await Effect.runPromise(broken) // => []
+ * **Example** (The same with `node:test`, or with `test` of vitest)
+ *
+ * ```ts no-run
+ * import { EffectStore } from "chamvi-effect"
+ * import { StoreClock, storeLaws } from "chamvi-effect/testing"
+ * import { Effect, Layer } from "effect"
+ * import { test } from "node:test"
+ *
+ * const Store = EffectStore.layerMemory.pipe(Layer.provideMerge(StoreClock.layerTestClock))
+ *
+ * for (const [title, law] of Object.entries(storeLaws)) {
+ *   void test(title, () => Effect.runPromise(Effect.provide(law, Layer.fresh(Store))))
+ * }
  * ```
  *
  * @since 0.1.0

@@ -98,12 +98,8 @@ const check = Effect.fnUntraced(function*(
  * import { EffectStore } from "chamvi-effect"
  * import { StoreClock, storeModel } from "chamvi-effect/testing"
  * import { Effect, Layer } from "effect"
- * import { TestClock } from "effect/testing"
  *
- * const Store = Layer.mergeAll(
- *   EffectStore.layerMemory,
- *   Layer.succeed(StoreClock, { advance: (milliseconds) => TestClock.adjust(milliseconds) })
- * ).pipe(Layer.provideMerge(TestClock.layer()))
+ * const Store = EffectStore.layerMemory.pipe(Layer.provideMerge(StoreClock.layerTestClock))
  *
  * await Effect.runPromise(Effect.provide(storeModel({ runs: 100, seed: "another" }), Store))
  * ```

@@ -1,7 +1,8 @@
 /**
  * What a law of a store is, and the words in which laws are written.
  */
-import { Clock, Context, type Duration, Effect, Equal, Formatter, Schema } from "effect"
+import { Clock, Context, type Duration, Effect, Equal, Formatter, Layer, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import type { ClaimReply, ClaimRequest, CompleteItem, EffectRecord, Fenced, ReleaseItem } from "../EffectRecord.ts"
 import { EffectStore, type IEffectStore } from "../EffectStore.ts"
 import type { EffectRecordError, EffectStoreError } from "../errors.ts"
@@ -35,7 +36,13 @@ export class LawViolation
 export class StoreClock extends Context.Service<StoreClock, {
   /** Moves the clock of the store forward by whole milliseconds. */
   readonly advance: (milliseconds: number) => Effect.Effect<void>
-}>()("chamvi-effect/testing/law/StoreClock") {}
+}>()("chamvi-effect/testing/law/StoreClock") {
+  /** For a store whose clock is Effect's `Clock`: a `TestClock`, which laws and store both have. */
+  static readonly layerTestClock: Layer.Layer<StoreClock | TestClock.TestClock> = Layer.succeed(
+    StoreClock,
+    { advance: (milliseconds) => TestClock.adjust(milliseconds) }
+  ).pipe(Layer.provideMerge(Layer.suspend(() => TestClock.layer())))
+}
 
 /**
  * A law: it succeeds where the store keeps it.

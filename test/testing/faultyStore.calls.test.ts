@@ -159,7 +159,7 @@ const explore = (scenario: Scenario, checked: boolean) =>
         }
         yield* judge(key, exit)
         if (checked && exit !== undefined && Exit.isFailure(exit))
-          yield* found(`${key} gets no result: ${String(exit.cause)}`)
+          return yield* found(`${key} gets no result: ${String(exit.cause)}`)
       }
     }
     yield* Scope.close(scope, Exit.void)
