@@ -20,7 +20,7 @@ export const make = (runs: Runs, index: RunIndex) => {
     fingerprint: string,
     problem: (text: string) => RunInputError
   ) {
-    const values = yield* runs.valuesOf(runId)
+    const values = runs.valuesOf(runId)
     const input = yield* Effect.mapError(values.write("input", stored), (error) => problem(error.message))
     const now = yield* Clock.currentTimeMillis
     const row: RunRow = {

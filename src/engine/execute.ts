@@ -13,6 +13,7 @@ import { hookAnswer } from "../internal/promiseBridge.ts"
 import { ToolContext } from "../ToolContext.ts"
 import type { RegisteredAgent } from "./agentTypes.ts"
 import { allowing } from "./allowed.ts"
+import * as Blobs from "./blobs.ts"
 import type { RunFailure, RunTrouble } from "./errors.ts"
 import type { Gate } from "./Gate.ts"
 import { approvalSignal, inWords, make as makeJournal, retrySignal, type Trouble } from "./journal.ts"
@@ -170,8 +171,7 @@ const attempt = Effect.fnUntraced(function*(
   yield* Effect.addFinalizer((exit) =>
     Effect.sync(() => Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause) ? stop.abort() : undefined)
   )
-  const bare = yield* contextOf(ground, { runId: start.runId, agent: start.agent, signal: stop.signal })
-  const values = makeValues(bare.artifacts, ground.maxRowSize)
+  const values = makeValues(Blobs.make(ground.keyValues, start.runId), ground.maxRowSize)
   const { prompt, trigger } = yield* readInput(definition, yield* values.read(start.input))
   const ctx = yield* contextOf(ground, { runId: start.runId, agent: start.agent, trigger, signal: stop.signal })
   const context = Context.mergeAll(

@@ -209,6 +209,9 @@ const failed = (generation: number, error: unknown): Stored => ({
   ...inWords(error)
 })
 
+/** Characters of a failure's message that are kept: it is for people, and some errors quote all that they were given. */
+const longestMessage = 8 * 1024
+
 /** What is kept of a failure. */
 export const inWords = (error: unknown): { readonly name: string; readonly message: string } => ({
   name: String(
@@ -218,5 +221,5 @@ export const inWords = (error: unknown): { readonly name: string; readonly messa
       ? error.name
       : "Unknown"
   ),
-  message: String(Predicate.hasProperty(error, "message") ? error.message : error)
+  message: String(Predicate.hasProperty(error, "message") ? error.message : error).slice(0, longestMessage)
 })

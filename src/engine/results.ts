@@ -21,7 +21,7 @@ import { ownedByAnother, type Runs } from "./runs.ts"
 /** Waits for the run, and answers its recorded result. */
 export const make = (runs: Runs) => {
   const recorded = Effect.fnUntraced(function*(agent: AnyAgent, row: RunRow) {
-    const values = yield* runs.valuesOf(row.runId)
+    const values = runs.valuesOf(row.runId)
     const { last, ...outcome } = (yield* values.read(row.outcome!)) as Outcome
     const output = yield* outputOf(definitionOf(agent).output, outcome, last)
     return { runId: row.runId, ...outcome, output } satisfies RunResult<unknown>

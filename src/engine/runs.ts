@@ -2,9 +2,8 @@
  * The runs of an engine: their rows, their executions, and who waits for them.
  */
 import { Clock, type Duration, Effect, Option, type Scope } from "effect"
-import { KeyValueStore } from "effect/persistence"
 import { runPrefix } from "../toolContext/runKeys.ts"
-import { ToolContext } from "../ToolContext.ts"
+import * as Blobs from "./blobs.ts"
 import { EngineStoreError, RunNotFoundError, RunOfAnotherAgentError } from "./errors.ts"
 import type { Ground } from "./execute.ts"
 import type { AnyAgent } from "./IEngine.ts"
@@ -31,7 +30,7 @@ export interface Runs {
     look: (row: RunRow) => Effect.Effect<A, E> | undefined
   ) => Effect.Effect<A, E | RunNotFoundError | EngineStoreError>
   readonly checkOwner: (agent: AnyAgent, row: RunRow) => Effect.Effect<void, RunOfAnotherAgentError>
-  readonly valuesOf: (runId: string) => Effect.Effect<Values>
+  readonly valuesOf: (runId: string) => Values
   /** Makes sure that a row that shall go on does: its process may have died between two writes. */
   readonly push: (row: RunRow) => Effect.Effect<void>
   /** Cancels what the run does; what is left of it ends. */
@@ -92,11 +91,7 @@ export const make = (
     found,
     when: (runId, look) => Effect.flatten(found(runId, (row) => Effect.succeed(Option.fromUndefinedOr(look(row))))),
     checkOwner: (agent, row) => row.agent === agent.name ? Effect.void : Effect.fail(ownedByAnother(agent, row)),
-    valuesOf: (runId) =>
-      Effect.map(
-        Effect.provideService(ToolContext.make({ runId }), KeyValueStore.KeyValueStore, keyValues),
-        ({ artifacts }) => makeValues(artifacts, maxRowSize)
-      ),
+    valuesOf: (runId) => makeValues(Blobs.make(keyValues, runId), maxRowSize),
     push: (row) =>
       Effect.andThen(
         executions.start(startOf(row)),

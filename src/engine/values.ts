@@ -3,7 +3,7 @@
  */
 import { Effect, Schedule } from "effect"
 import * as StoredValue from "../internal/storedValue.ts"
-import type { Artifacts } from "../toolContext/Artifacts.ts"
+import type { Blobs } from "./blobs.ts"
 import { RunRowTooLargeError } from "./errors.ts"
 
 export interface Values {
@@ -18,8 +18,6 @@ export interface Values {
 /** The largest row, in bytes. */
 export const defaultMaxRowSize = 1024 * 1024
 
-const nameOf = (blob: string): string => `chamvi/part/${blob}`
-
 /** Storage that fails comes back, or its process is stopped: there is nobody to tell meanwhile. */
 export const untilStored = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, never, R> =>
   effect.pipe(
@@ -28,8 +26,8 @@ export const untilStored = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Eff
     Effect.orDie
   )
 
-/** Where large parts stand among the run's artifacts. */
-export const make = (artifacts: Pick<Artifacts, "put" | "get">, maxRowSize: number): Values => ({
+/** What is large goes to `kept`. */
+export const make = (kept: Blobs, maxRowSize: number): Values => ({
   write: (name, value) =>
     Effect.flatMap(encode(value), ({ blobs, text }) => {
       const size = Buffer.byteLength(text)
@@ -38,7 +36,7 @@ export const make = (artifacts: Pick<Artifacts, "put" | "get">, maxRowSize: numb
         : Effect.as(
           untilStored(Effect.forEach(
             blobs,
-            ([blob, content]) => artifacts.put(nameOf(blob), content, "application/octet-stream"),
+            ([blob, content]) => kept.put(blob, content),
             { discard: true }
           )),
           text
@@ -47,8 +45,8 @@ export const make = (artifacts: Pick<Artifacts, "put" | "get">, maxRowSize: numb
   read: (text) =>
     Effect.flatMap(
       untilStored(Effect.forEach(StoredValue.blobsIn(text), (blob) =>
-        Effect.map(artifacts.get(nameOf(blob)), (found) =>
-          found === undefined ? [] : [[blob, found.content] as const]))),
+        Effect.map(kept.get(blob), (content) =>
+          content === undefined ? [] : [[blob, content] as const]))),
       (blobs) =>
         Effect.sync(() => StoredValue.decode(text, new Map(blobs.flat())))
     )

@@ -5,7 +5,7 @@
  * no form for stands in an object whose one telling member is `$`; an object of the user's own that has such a member is
  * written inside of one.
  *
- * Large bytes, and large texts of files, are put aside: the text then holds their name.
+ * Large bytes, and large texts of files and of `data:` URLs, are put aside: the text then holds their name.
  */
 import { Predicate } from "effect"
 import { sha256 } from "../internal/sha256.ts"
@@ -18,7 +18,7 @@ export interface Encoded {
   readonly blobs: Blobs
 }
 
-/** Bytes, and texts of files, that are longer stand apart. */
+/** Bytes, texts of files and `data:` URLs that are longer stand apart. */
 export const largestInline = 16 * 1024
 
 const mark = "$"
@@ -43,12 +43,20 @@ export const encode = (value: unknown): Encoded => {
     return { [mark]: "blob", v: name }
   }
 
+  const bytesOf = (value: Uint8Array): Json => special(value)!
+
   const special = (value: object): Json | undefined => {
     if (value instanceof Uint8Array) {
       return value.byteLength > largestInline ? apart(new Uint8Array(value)) : { [mark]: "bytes", v: base64(value) }
     }
-    if (value instanceof ArrayBuffer) return { [mark]: "buffer", v: base64(new Uint8Array(value)) }
-    if (value instanceof URL) return { [mark]: "url", v: value.href }
+    if (value instanceof ArrayBuffer) return { [mark]: "buffer", v: bytesOf(new Uint8Array(value)) }
+    if (ArrayBuffer.isView(value)) {
+      const { buffer, byteLength, byteOffset } = value
+      const kind = viewNames.find((name) => value instanceof views[name])
+      if (kind === undefined) throw new Unwritable(`it holds a ${value.constructor.name}`)
+      return { [mark]: "view", v: [kind, bytesOf(new Uint8Array(buffer, byteOffset, byteLength))] }
+    }
+    if (value instanceof URL) return { [mark]: "url", v: any(value.href, false) }
     if (value instanceof Date) return { [mark]: "date", v: value.getTime().toString() }
     return undefined
   }
@@ -66,7 +74,7 @@ export const encode = (value: unknown): Encoded => {
       if (Predicate.hasProperty(value, "toJSON") && typeof value.toJSON === "function") {
         return any((value as { readonly toJSON: () => unknown }).toJSON(), inFile)
       }
-      const file = inFile || Predicate.hasProperty(value, "mediaType") && typeof value.mediaType === "string"
+      const file = inFile || isFile(value)
       const members = Object.fromEntries(
         Object.entries(value).flatMap(([name, member]) =>
           typeof member === "function" || typeof member === "symbol" ? [] : [[name, any(member, file)]]
@@ -81,7 +89,7 @@ export const encode = (value: unknown): Encoded => {
   const any = (value: unknown, inFile: boolean): Json => {
     switch (typeof value) {
       case "string":
-        return inFile && value.length > largestInline ? apart(value) : value
+        return value.length > largestInline && (inFile || value.startsWith("data:")) ? apart(value) : value
       case "boolean":
         return value
       case "number":
@@ -99,6 +107,27 @@ export const encode = (value: unknown): Encoded => {
 
   return { text: JSON.stringify(any(value, false)), blobs }
 }
+
+/** Parts of messages say their media type; an image may leave it to be found out. */
+const isFile = (value: object): boolean =>
+  Predicate.hasProperty(value, "mediaType") && typeof value.mediaType === "string"
+  || Predicate.hasProperty(value, "image") && Predicate.hasProperty(value, "type") && value.type === "image"
+
+const views = {
+  Int8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+  DataView
+} as const
+
+const viewNames = Object.keys(views) as ReadonlyArray<keyof typeof views>
 
 /** The names of what stands apart from a text that `encode` made. */
 export const blobsIn = (text: string): ReadonlyArray<string> => {
@@ -131,6 +160,8 @@ export const decode = (text: string, blobs: Blobs = new Map()): unknown => {
   }
   const members = (json: object): unknown =>
     Object.fromEntries(Object.entries(json).map(([name, member]) => [name, any(member as Json)]))
+  // a copy: what is inline may be a window into memory that others use
+  const bufferOf = (json: Json): ArrayBuffer => new Uint8Array(any(json) as Uint8Array).buffer as ArrayBuffer
   const tagged = (tag: string, value: Json): unknown => {
     switch (tag) {
       case "undefined":
@@ -138,9 +169,13 @@ export const decode = (text: string, blobs: Blobs = new Map()): unknown => {
       case "bytes":
         return bytes(value as string)
       case "buffer":
-        return bytes(value as string).buffer
+        return bufferOf(value)
+      case "view": {
+        const [name, content] = value as readonly [keyof typeof views, Json]
+        return new (views[name] as new(buffer: ArrayBuffer) => unknown)(bufferOf(content))
+      }
       case "url":
-        return new URL(value as string)
+        return new URL(any(value) as string)
       case "date":
         return new Date(Number(value))
       case "number":

@@ -24,7 +24,7 @@ const part = (name: string): string => {
 }
 
 /** The key of a run's value of this kind and name; with the name left out, the prefix of all of the kind. */
-export const keyOf = (runId: string, kind: "state" | "artifact" | "content", name?: string): string =>
+export const keyOf = (runId: string, kind: "state" | "artifact" | "content" | "part", name?: string): string =>
   `chamvi/${part(runId)}/${kind}/${name === undefined ? "" : part(name)}`
 
 /** What the keys of all that belongs to a run begin with. */

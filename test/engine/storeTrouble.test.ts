@@ -113,7 +113,7 @@ describe("a ledger in trouble", () => {
       expect([applied(), model.doGenerateCalls.length, readBy(model)]).toEqual([1, 2, [1]])
       expect((yield* engine.get("1")).troubles).toEqual([])
     }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(engineOver({ patience: 0 }, ledger.decorate)))))
-  }, 60_000)
+  }, 240_000)
 
   it.live("of one call lets the calls beside it go on, and they are made once", () => {
     let looked = 0
@@ -131,7 +131,7 @@ describe("a ledger in trouble", () => {
       expect((yield* engine.resume(agent, "1")).text).toBe("Paid.")
       expect([applied, looked, model.doGenerateCalls.length]).toEqual([1, 1, 2])
     }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(engineOver({ patience: 0 }, ledger.decorate)))))
-  }, 60_000)
+  }, 240_000)
 
   it.live("holds no place among the runs that execute at once", () => {
     const { agent } = setup()
@@ -209,7 +209,7 @@ describe("a ledger in trouble", () => {
       expect((yield* engine.resume(agent, "1")).text).toBe("Paid.")
       expect([applied(), model.doGenerateCalls.length]).toEqual([1, 2])
     }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(engine))))
-  }, 60_000)
+  }, 240_000)
 })
 
 describe("a key that somebody else holds", () => {
@@ -233,7 +233,7 @@ describe("a key that somebody else holds", () => {
       expect((yield* engine.resume(agent, "1")).text).toBe("Paid.")
       expect([applied(), readBy(model)]).toEqual([0, ["paid elsewhere"]])
     }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(engine))))
-  }, 60_000)
+  }, 240_000)
 
   it.live("lets the run sleep through the death of its process", () =>
     Effect.gen(function*() {
@@ -253,5 +253,5 @@ describe("a key that somebody else holds", () => {
           looks: ["look"]
         })
       }).pipe(Effect.provide(SqliteEffectStore.layer({ filename: join(directory, "engine.sqlite") })))
-    }), { timeout: 60_000 })
+    }), { timeout: 240_000 })
 })

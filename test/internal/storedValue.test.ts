@@ -21,6 +21,10 @@ describe("stored values", () => {
       url: new URL("https://example.com/?a=1"),
       map: new Map([["a", new Date(1)]]),
       set: new Set([1n]),
+      floats: new Float32Array([0.5, -1]),
+      bigs: new BigInt64Array([-1n]),
+      buffer: new Uint8Array([1, 2]).buffer,
+      window: new Uint8Array([1, 2, 3, 4]).subarray(1, 3),
       $: "bytes",
       v: "own",
       nested: { $: { $: 1 } }
@@ -39,6 +43,22 @@ describe("stored values", () => {
     expect(json.length).toBeLessThan(text.length + 1000)
     expect(again(value)).toStrictEqual(value)
     expect(() => decode(json)).toThrow("missing")
+  })
+
+  it("that are large stand apart as data: URLs, images, other arrays and buffers too", () => {
+    const length = largestInline + 8
+    const base64 = "A".repeat(length)
+    const value = [
+      `data:image/png;base64,${base64}`,
+      new URL(`data:image/png;base64,B${base64}`),
+      { type: "image", image: base64 },
+      new Float64Array(length).fill(0.5),
+      new ArrayBuffer(length)
+    ]
+    const { blobs, text } = encode(value)
+    expect(blobs.size).toBe(value.length)
+    expect(text.length).toBeLessThan(1000)
+    expect(again(value)).toStrictEqual(value)
   })
 
   it("take what others describe as JSON, and leave functions out", () => {
