@@ -88,7 +88,9 @@ export class Loop {
       const fiber = Effect.runForkWith(this.#context)(effect)
       this.#running.add(fiber)
       const stop = () => fiber.interruptUnsafe()
-      signal.addEventListener("abort", stop)
+      // its first, synchronous steps may have led to the abort
+      if (signal.aborted) stop()
+      else signal.addEventListener("abort", stop)
       fiber.addObserver((exit) => {
         this.#running.delete(fiber)
         signal.removeEventListener("abort", stop)
@@ -196,7 +198,8 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
         specificationVersion: "v4",
         wrapGenerate: async ({ doGenerate, doStream, params }) => {
           const { step } = loop
-          stops = params.abortSignal ?? signal
+          const stop = params.abortSignal ?? signal
+          stops = stop
           const generated = hookAnswer("model", doGenerate) as Effect.Effect<LanguageModelV4GenerateResult, unknown>
           const streamed = (answer: string) =>
             hookAnswer("model", doStream).pipe(
@@ -210,7 +213,9 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
               options.stream ? streamed(answer) : generated,
               (result): ModelAnswer => ({ answer, result: withoutBodies(result) })
             ))
-          const stored = await loop.run(journal.model(step, call), stops) as ModelAnswer
+          // an activity may outlive the run that asked for it: that its request was aborted is no answer, and is not kept
+          const whole = Effect.catch(call, (error) => stop.aborted ? Effect.never : Effect.fail(error))
+          const stored = await loop.run(journal.model(step, whole), stop) as ModelAnswer
           answer = stored.answer
           const { result } = stored
           made = new Set(result.content.flatMap((part) => part.type === "tool-call" ? [part.toolCallId] : []))

@@ -136,6 +136,29 @@ describe("SqliteEngine", () => {
       expect(model.doGenerateCalls.length).toBe(2)
     }))
 
+  it.live("keeps nothing of a model call that is aborted when its layers close, and makes it again", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const reached = yield* Deferred.make<void>()
+      const model = scripted(
+        // as providers do: the request fails with the reason of its signal
+        ({ abortSignal }) =>
+          new Promise((_, reject) => {
+            abortSignal?.addEventListener("abort", () => reject(abortSignal.reason))
+            Deferred.doneUnsafe(reached, Effect.void)
+          }),
+        says("Hello!")
+      )
+      const agent = defineAgent({ name: "greeter", model })
+      const layer = () => agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename, drain: 0 })))
+      yield* Effect.gen(function*() {
+        yield* (yield* Engine).start(agent, { runId: "1", prompt: "Say hello." })
+        yield* Deferred.await(reached)
+      }).pipe(Effect.provide(layer()))
+      const result = yield* Effect.flatMap(Engine, (engine) => engine.resume(agent, "1")).pipe(Effect.provide(layer()))
+      expect(result.text).toBe("Hello!")
+    }))
+
   it.live("retries and cancels as the engine in memory does", () =>
     Effect.gen(function*() {
       let broken = true
