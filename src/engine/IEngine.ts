@@ -44,6 +44,8 @@ export interface RunInfo {
   readonly approvals: ReadonlyArray<PendingApproval>
   /** The tool calls that sleep until their effect store, or the key that somebody else holds, is there again. */
   readonly troubles: ReadonlyArray<RunTrouble>
+  /** Its effect keys that may or may not have been applied. `EffectStore.resolve` says what became of them. */
+  readonly keysInDoubt: ReadonlyArray<EffectRecord>
   /** What it failed with, if it has failed. */
   readonly failure: RunFailure | undefined
   readonly createdAt: number
@@ -142,13 +144,7 @@ export interface IEngine {
   readonly cancel: (runId: string) => Effect.Effect<void, RunNotFoundError | EngineStoreError>
   readonly get: (
     runId: string
-  ) => Effect.Effect<
-    RunInfo & {
-      /** Effect keys of the run that may or may not have been applied. */
-      readonly keysInDoubt: ReadonlyArray<EffectRecord>
-    },
-    RunNotFoundError | EngineStoreError
-  >
+  ) => Effect.Effect<RunInfo, RunNotFoundError | EngineStoreError>
   /** Runs, the newest first. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunInfo>, EngineStoreError>
   /**

@@ -112,6 +112,15 @@ export const RunFailure = Schema.Struct({
 /** @since 0.1.0 */
 export type RunFailure = typeof RunFailure.Type
 
+const inDoubt = (keys: ReadonlyArray<string>): string =>
+  keys.length === 0
+    ? ""
+    : ` Whether ${
+      keys.length === 1
+        ? `its effect ${shown(keys[0]!)} was applied is`
+        : `${keys.length} of its effects were applied is`
+    } in doubt.`
+
 /**
  * The run has failed. What it failed with is kept in words. `Engine.retry` goes on from its last good step.
  *
@@ -121,12 +130,14 @@ export type RunFailure = typeof RunFailure.Type
 export class RunFailedError extends Schema.TaggedError<RunFailedError>(id("RunFailedError"))("RunFailedError", {
   runId: Schema.String,
   agent: Schema.String,
-  failure: RunFailure
+  failure: RunFailure,
+  /** Its effect keys that may or may not have been applied. */
+  keysInDoubt: Schema.Array(Schema.String)
 }) {
   override get message(): string {
     return `Run ${shown(this.runId)} of agent ${shown(this.agent)} failed in step ${this.failure.step}: ${
       oneLine(this.failure.message)
-    }`
+    }${inDoubt(this.keysInDoubt)}`
   }
 }
 
@@ -139,11 +150,13 @@ export class RunFailedError extends Schema.TaggedError<RunFailedError>(id("RunFa
 export class RunCancelledError
   extends Schema.TaggedError<RunCancelledError>(id("RunCancelledError"))("RunCancelledError", {
     runId: Schema.String,
-    agent: Schema.String
+    agent: Schema.String,
+    /** Its effect keys that may or may not have been applied. */
+    keysInDoubt: Schema.Array(Schema.String)
   })
 {
   override get message(): string {
-    return `Run ${shown(this.runId)} of agent ${shown(this.agent)} was cancelled.`
+    return `Run ${shown(this.runId)} of agent ${shown(this.agent)} was cancelled.${inDoubt(this.keysInDoubt)}`
   }
 }
 

@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
   const runs = Runs.make({ ground, executions, changed, pollInterval: options.pollInterval })
   const registry = Registry.make(ground, executions, runs)
   const begin = Begin.make(runs, index)
-  const resultOf = Results.make(runs)
+  const resultOf = Results.make(runs, ground.store)
 
   const checkRegistered = ({ name }: AnyAgent) =>
     Effect.suspend(() =>

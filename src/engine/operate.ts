@@ -1,9 +1,11 @@
 /**
  * What an operator does with runs: look at them, answer them, retry, cancel and forget them.
  */
-import { Clock, Duration, Effect, Stream } from "effect"
+import { Clock, Duration, Effect } from "effect"
+import type { EffectRecord } from "../EffectRecord.ts"
 import type { IEffectStore } from "../EffectStore.ts"
-import { EngineStoreError, RunNotFailedError } from "./errors.ts"
+import { keysInDoubt, keysInDoubtByRun } from "./doubt.ts"
+import { RunNotFailedError } from "./errors.ts"
 import type { IEngine, RunInfo } from "./IEngine.ts"
 import { approvalSignal } from "./journal.ts"
 import { isOver, type RunFilter, type RunIndex, type RunRow } from "./RunIndex.ts"
@@ -70,14 +72,14 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
       }
     }),
     get: Effect.fnUntraced(function*(runId: string) {
-      const info = infoOf(yield* runs.rowOf(runId))
-      const keysInDoubt = yield* Effect.mapError(
-        Stream.runCollect(store.list({ runId, doubt: "inDoubt" })),
-        (cause) => new EngineStoreError({ operation: `list the keys of run ${runId}`, problem: cause.message, cause })
-      )
-      return { ...info, keysInDoubt }
+      const row = yield* runs.rowOf(runId)
+      return infoOf(row, yield* keysInDoubt(store, runId))
     }),
-    list: (filter: RunFilter = {}) => Effect.map(index.list(filter), (rows) => rows.map(infoOf)),
+    list: Effect.fnUntraced(function*(filter: RunFilter = {}) {
+      const rows = yield* index.list(filter)
+      const keys = rows.length === 0 ? {} : yield* keysInDoubtByRun(store)
+      return rows.map((row) => infoOf(row, Object.hasOwn(keys, row.runId) ? keys[row.runId]! : []))
+    }),
     prune: Effect.fnUntraced(function*({ olderThan }: { readonly olderThan: Duration.Input }) {
       const endedBefore = (yield* Clock.currentTimeMillis) - Duration.toMillis(olderThan)
       let count = 0
@@ -92,7 +94,8 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
 }
 
 const infoOf = (
-  { agent, approvals, cancelling, createdAt, endedAt, failure, retries, runId, status, troubles, updatedAt }: RunRow
+  { agent, approvals, cancelling, createdAt, endedAt, failure, retries, runId, status, troubles, updatedAt }: RunRow,
+  keysInDoubt: ReadonlyArray<EffectRecord>
 ): RunInfo => ({
   runId,
   agent,
@@ -101,6 +104,7 @@ const infoOf = (
   retries,
   approvals,
   troubles,
+  keysInDoubt,
   failure,
   createdAt,
   updatedAt,

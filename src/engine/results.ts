@@ -4,7 +4,9 @@
 import type { OutputInterface } from "ai"
 import { Effect } from "effect"
 import { AiError } from "../AiError.ts"
+import type { IEffectStore } from "../EffectStore.ts"
 import { definitionOf, type RunResult } from "./agentTypes.ts"
+import { keysInDoubt } from "./doubt.ts"
 import {
   type EngineStoreError,
   RunCancelledError,
@@ -19,7 +21,9 @@ import type { RunRow } from "./RunIndex.ts"
 import { ownedByAnother, type Runs } from "./runs.ts"
 
 /** Waits for the run, and answers its recorded result. */
-export const make = (runs: Runs) => {
+export const make = (runs: Runs, store: IEffectStore) => {
+  const inDoubt = (runId: string) => Effect.map(keysInDoubt(store, runId), (records) => records.map(({ key }) => key))
+
   const recorded = Effect.fnUntraced(function*(agent: AnyAgent, row: RunRow) {
     const values = runs.valuesOf(row.runId)
     const { last, ...outcome } = (yield* values.read(row.outcome!)) as Outcome
@@ -27,15 +31,24 @@ export const make = (runs: Runs) => {
     return { runId: row.runId, ...outcome, output } satisfies RunResult<unknown>
   })
 
-  const look = (agent: AnyAgent, row: RunRow): Effect.Effect<RunResult<unknown>, RunError | AiError> | undefined => {
+  const look = (
+    agent: AnyAgent,
+    row: RunRow
+  ): Effect.Effect<RunResult<unknown>, RunError | AiError | EngineStoreError> | undefined => {
     const { runId } = row
     switch (row.status) {
       case "completed":
         return recorded(agent, row)
       case "failed":
-        return Effect.fail(new RunFailedError({ runId, agent: row.agent, failure: row.failure! }))
+        return Effect.flatMap(
+          inDoubt(runId),
+          (keysInDoubt) => new RunFailedError({ runId, agent: row.agent, failure: row.failure!, keysInDoubt })
+        )
       case "cancelled":
-        return Effect.fail(new RunCancelledError({ runId, agent: row.agent }))
+        return Effect.flatMap(
+          inDoubt(runId),
+          (keysInDoubt) => new RunCancelledError({ runId, agent: row.agent, keysInDoubt })
+        )
       case "waiting":
         return Effect.fail(new RunWaitingError({ runId, agent: row.agent, approvals: row.approvals }))
     }
@@ -49,7 +62,7 @@ export const make = (runs: Runs) => {
     RunResult<unknown>,
     RunNotFoundError | EngineStoreError | RunOfAnotherAgentError | RunError | AiError
   > =>
-    runs.when<RunResult<unknown>, RunOfAnotherAgentError | RunError | AiError>(
+    runs.when<RunResult<unknown>, RunOfAnotherAgentError | RunError | AiError | EngineStoreError>(
       runId,
       (row) => row.agent === agent.name ? look(agent, row) : Effect.fail(ownedByAnother(agent, row))
     )
