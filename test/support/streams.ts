@@ -16,14 +16,16 @@ export const reading = (
 ): Effect.Effect<
   {
     /** The parts up to the first one that `isLast` says so of. */
-    readonly until: (isLast: (part: RunPart) => boolean) => Effect.Effect<ReadonlyArray<StreamedPart>>
+    readonly until: (isLast: (part: RunPart) => boolean) => Effect.Effect<ReadonlyArray<StreamedPart>, unknown>
   },
   never,
   Scope.Scope
 > =>
   Effect.gen(function*() {
-    const queue = yield* Queue.unbounded<StreamedPart>()
-    yield* Effect.forkScoped(Stream.runForEach(engine.stream(...args), (part) => Queue.offer(queue, part)))
+    const queue = yield* Queue.unbounded<StreamedPart, unknown>()
+    const read = Stream.runForEach(engine.stream(...args), (part) => Queue.offer(queue, part))
+    // what a reader fails with is what the test fails with
+    yield* Effect.forkScoped(Effect.catchCause(read, (cause) => Queue.failCause(queue, cause)))
     return {
       until: (isLast) =>
         Effect.gen(function*() {
