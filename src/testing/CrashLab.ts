@@ -4,10 +4,13 @@
  *
  * @since 0.1.0
  */
-import { Duration, type Effect, Layer, type Scope } from "effect"
+import { Clock, Duration, Effect, Layer, type Scope } from "effect"
+import { ChildProcess, type ChildProcessSpawner } from "effect/process"
 import { EffectStore } from "../EffectStore.ts"
 import type { ApplyOnceOptions, ApplyOnceSchema } from "../Reconciliation.ts"
 import type { RunOptions, ToolContext } from "../ToolContext.ts"
+import { child, type ChildPlan } from "./crashLab/child.ts"
+import { type ChildrenPlan, examineChildren } from "./crashLab/children.ts"
 import { examine } from "./crashLab/examine.ts"
 import { point } from "./crashLab/mark.ts"
 import { assertOnce, type CrashLabError, type CrashReport, format } from "./crashLab/report.ts"
@@ -27,7 +30,7 @@ export {
 } from "./crashLab/report.ts"
 
 /**
- * The remote, as a lab needs it.
+ * Where a tool works.
  *
  * @category models
  * @since 0.1.0
@@ -35,37 +38,58 @@ export {
 export interface CrashWorld<W, RW, R> {
   /**
    * The remote, and the services of the tool: a layer that is built anew for each point. Its clock is the lab's, on which
-   * waits cost no time.
+   * waits cost no time. Default: none.
    */
   readonly world?: Layer.Layer<W, unknown, RW> | undefined
   /** The ledger, built anew for each point, out of the world. Default: `EffectStore.layerMemory`. */
   readonly store?: Layer.Layer<EffectStore, unknown, R> | undefined
-  /** How many effects the remote holds for the key; what strangers have put there does not count. */
-  readonly count: (key: string) => Effect.Effect<number, unknown, R>
-  /** Empties the remote before each point, where it cannot be a layer. */
-  readonly reset?: Effect.Effect<unknown, unknown, R> | undefined
-  /** Puts so many entries of strangers beside the effect. With it the lab sees a check that reads the first page only. */
-  readonly crowd?: ((entries: number) => Effect.Effect<unknown, unknown, R>) | undefined
-  /**
-   * Lets a stranger post the marker of the key, as everybody can write it who knows the key. With it the lab sees a check
-   * that believes everybody.
-   */
-  readonly plant?: ((marker: string, key: string) => Effect.Effect<unknown, unknown, R>) | undefined
-  /** By how much the remote may lag behind its own writes. With it the lab sees a check that is believed too early. */
-  readonly lag?: Duration.Input | undefined
   /** The run that the calls are made for. Default: its id is `crash-lab`. */
   readonly run?: RunOptions | undefined
+}
+
+/**
+ * What a lab looks at after each point.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CrashRemote<R> {
+  /** How many effects the remote holds for the key; what strangers have put there does not count. */
+  readonly count: (key: string) => Effect.Effect<number, unknown, R>
+  /** Empties the remote before each point, where it is in no layer. */
+  readonly reset?: Effect.Effect<unknown, unknown, R> | undefined
+  /** Which points to try, by their names. Default: all. */
+  readonly only?: ((point: string) => boolean) | undefined
+}
+
+/**
+ * What a lab can do to the remote, with the help of whoever knows it. What is left out is not examined, and the report says
+ * so.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CrashTrouble<R> {
+  /** Puts so many entries of strangers beside the effect. Shows a check that reads the first page only. */
+  readonly crowd?: ((entries: number) => Effect.Effect<unknown, unknown, R>) | undefined
+  /**
+   * Lets a stranger post the marker of the key, as everybody can write it who knows the key. Shows a check that believes
+   * everybody.
+   */
+  readonly plant?: ((marker: string, key: string) => Effect.Effect<unknown, unknown, R>) | undefined
+  /** By how much the remote may lag behind its own writes. Shows a check that is believed too early. */
+  readonly lag?: Duration.Input | undefined
   /** How many processes are killed one after the other, at most. Default: 1. Each more multiplies the points. */
   readonly crashes?: number | undefined
 }
 
 /**
- * What `CrashLab.run` takes.
+ * The tool that a lab examines.
  *
  * @category models
  * @since 0.1.0
  */
-export interface CrashLabOptions<T extends LabTool, RT, W, RW, R> extends CrashWorld<W, RW, R> {
+export interface CrashSubject<T extends LabTool, RT> {
   /** The tool, as `defineEffectTool` answers it. */
   readonly tool: Effect.Effect<T, never, RT>
   /** The tool's name in a set of tools; it is a part of default keys. Default: `"tool"`. */
@@ -79,48 +103,108 @@ export interface CrashLabOptions<T extends LabTool, RT, W, RW, R> extends CrashW
 }
 
 /**
- * What `CrashLab.runApplyOnce` takes.
+ * The call of `applyOnce` that a lab examines.
  *
  * @category models
  * @since 0.1.0
  */
-export interface CrashLabApplyOnceOptions<A, E, RT, AE, AR, W, RW, R> extends CrashWorld<W, RW, R> {
+export interface CrashApplyOnce<A, E, RT, AE, AR> {
   /** What `applyOnce` is called with. */
   readonly effect: ApplyOnceOptions<A, E, RT, AE, AR> & ApplyOnceSchema<NoInfer<A>>
+}
+
+/**
+ * Processes that a lab starts, and kills by SIGKILL.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CrashProcesses<W, RW, R> extends CrashRemote<R> {
+  /** How to start a process whose program is `CrashLab.child`. Its ledger and its remote must outlive it. */
+  readonly command: Effect.Effect<ChildProcess.StandardCommand, unknown, R> | ChildProcess.StandardCommand
+  /** What the processes share, and `count` looks at: a folder, a server; a layer that is built anew for each point. */
+  readonly world?: Layer.Layer<W, unknown, RW> | undefined
+  /**
+   * The lease of a process that is killed: the next one waits so long, in real time, where the ledger does not see a death
+   * by itself. Default: 1 second.
+   */
+  readonly lease?: Duration.Input | undefined
 }
 
 /** What is left of the services that the tool and the lab need: each call brings its own. */
 type Left<R, W, RW> = RW | Exclude<R, W | EffectStore | ToolContext | Scope.Scope>
 
-const planOf = <W, RW, R>(subject: Subject<never>, options: CrashWorld<W, RW, R>): Plan => {
-  const { count, crowd, lag, plant, reset, run, store, world } = options
-  // all are run with the services of the world, and those that the lab itself runs with
-  const given = {
-    subject,
-    world: world ?? Layer.empty,
-    store: store ?? EffectStore.layerMemory,
-    run: run ?? { runId: "crash-lab" },
+const placeOf = <W, RW, R>(subject: Subject<never>, { run, store, world }: CrashWorld<W, RW, R>): ChildPlan => ({
+  subject,
+  // both are built with the services that the lab itself runs with
+  world: (world ?? Layer.empty) as ChildPlan["world"],
+  store: (store ?? EffectStore.layerMemory) as ChildPlan["store"],
+  run: run ?? { runId: "crash-lab" }
+})
+
+const planOf = <W, RW, R>(
+  subject: Subject<never>,
+  options: CrashWorld<W, RW, R> & CrashRemote<R> & CrashTrouble<R>,
+  inRealTime = false
+): Plan => {
+  const { count, crowd, lag, only, plant, reset } = options
+  // these are run with the services of the world
+  const remote = { count, crowd, plant, reset } as unknown as Pick<Plan, "count" | "crowd" | "plant" | "reset">
+  return {
+    ...placeOf(subject, options),
+    ...remote,
     lag: lag === undefined ? undefined : Duration.toMillis(lag),
-    count,
-    reset,
-    crowd,
-    plant
+    only: only ?? (() => true),
+    inRealTime
   }
-  return given as unknown as Plan
+}
+
+const subjectOf = <T extends LabTool, RT>(options: CrashSubject<T, RT>): Subject<never> => {
+  const { context, inOtherWords, input, name = "tool", tool } = options
+  return toolSubject({ tool, name, input, inOtherWords: inOtherWords ?? input, context }) as Subject<never>
 }
 
 const run = <T extends LabTool, RT = never, W = never, RW = never, R = never>(
-  options: CrashLabOptions<T, RT, W, RW, R>
-): Effect.Effect<CrashReport, CrashLabError, Left<RT | R, W, RW>> => {
-  const { context, inOtherWords, input, name = "tool", tool } = options
-  const subject = toolSubject({ tool, name, input, inOtherWords: inOtherWords ?? input, context })
-  return examine(planOf(subject as Subject<never>, options), options.crashes ?? 1)
-}
+  options: CrashSubject<T, RT> & CrashWorld<W, RW, R> & CrashRemote<R> & CrashTrouble<R>
+): Effect.Effect<CrashReport, CrashLabError, Left<RT | R, W, RW>> =>
+  examine(planOf(subjectOf(options), options), options.crashes ?? 1)
 
 const runApplyOnce = <A = never, E = never, RT = never, AE = never, AR = never, W = never, RW = never, R = never>(
-  options: CrashLabApplyOnceOptions<A, E, RT, AE, AR, W, RW, R>
+  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, R> & CrashRemote<R> & CrashTrouble<R>
 ): Effect.Effect<CrashReport, CrashLabError, Left<RT | AR | R, W, RW>> =>
   examine(planOf(applyOnceSubject(options.effect) as Subject<never>, options), options.crashes ?? 1)
+
+const elsewhere: Subject<never> = {
+  name: "of the child processes",
+  call: () => Effect.die("it is called in other processes"),
+  facts: { checks: false, transactional: false }
+}
+
+const runProcesses = <W = never, RW = never, R = never>(
+  options: CrashProcesses<W, RW, R>
+): Effect.Effect<
+  CrashReport,
+  CrashLabError,
+  ChildProcessSpawner.ChildProcessSpawner | Left<R, W, RW>
+> => {
+  const { command, count, lease, only, reset, world } = options
+  const plan: ChildrenPlan = {
+    ...planOf(elsewhere, { count, only, reset, world }, true),
+    command: (ChildProcess.isCommand(command) ? Effect.succeed(command) : command) as ChildrenPlan["command"],
+    lease: Duration.toMillis(lease ?? "1 second")
+  }
+  // a test's own clock stands still, and so would the time of its processes
+  return Effect.provideService(examineChildren(plan), Clock.Clock, Clock.Clock.defaultValue())
+}
+
+const runChild = <T extends LabTool, RT = never, W = never, RW = never, R = never>(
+  options: CrashSubject<T, RT> & CrashWorld<W, RW, R>
+): Effect.Effect<void, CrashLabError, Left<RT | R, W, RW>> => child(placeOf(subjectOf(options), options))
+
+const runChildApplyOnce = <A = never, E = never, RT = never, AE = never, AR = never, W = never, RW = never, R = never>(
+  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, R>
+): Effect.Effect<void, CrashLabError, Left<RT | AR | R, W, RW>> =>
+  child(placeOf(applyOnceSubject(options.effect) as Subject<never>, options))
 
 /**
  * The lab.
@@ -128,4 +212,13 @@ const runApplyOnce = <A = never, E = never, RT = never, AE = never, AR = never, 
  * @category testing
  * @since 0.1.0
  */
-export const CrashLab = { run, runApplyOnce, assertOnce, format, point } as const
+export const CrashLab = {
+  run,
+  runApplyOnce,
+  runProcesses,
+  child: runChild,
+  childApplyOnce: runChildApplyOnce,
+  assertOnce,
+  format,
+  point
+} as const

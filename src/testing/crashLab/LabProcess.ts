@@ -37,12 +37,14 @@ export interface Freeze {
 
 /** What belongs to the world that a process lives in. */
 export interface Surroundings {
-  readonly clock: LabClock
+  readonly clock: Pick<LabClock, "sign">
   readonly ledger: IEffectStore
   /** What the ledger knows a key by: a point must not meet the rows of another. */
   readonly nameOf: (key: string) => string
   /** Every key that was claimed. */
   readonly keys: Set<string>
+  /** The lease of every claim, in milliseconds, instead of the tool's own. */
+  readonly lease?: number | undefined
 }
 
 export class LabProcess implements Sleeper {
@@ -224,9 +226,10 @@ export class LabProcess implements Sleeper {
   }
 
   private claiming(
-    requests: ReadonlyArray<ClaimRequest>,
+    asked: ReadonlyArray<ClaimRequest>,
     claim: IEffectStore["claim"]
   ): Effect.Effect<ReadonlyArray<ClaimReply>, EffectStoreError> {
+    const requests = asked.map((request) => ({ ...request, lease: this.around.lease ?? request.lease }))
     requests.forEach(({ key }) => this.around.keys.add(key))
     return Effect.tap(onRealTime(claim(requests)), (replies) =>
       Effect.sync(() =>

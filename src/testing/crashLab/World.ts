@@ -18,7 +18,7 @@ export interface CallEnd {
   readonly says: string
   readonly done: boolean
   readonly inDoubt: boolean
-  readonly cause: unknown
+  readonly cause?: unknown
 }
 
 /** A call that was begun. */
@@ -36,6 +36,10 @@ export interface Plan {
   readonly world: Layer.Layer<never, unknown>
   readonly store: Layer.Layer<EffectStore, unknown>
   readonly run: RunOptions
+  /** Which points to try. */
+  readonly only: (point: string) => boolean
+  /** Whether time is never skipped, since other processes do not know of it. */
+  readonly inRealTime: boolean
   /** How long the remote is made to lag, in milliseconds. */
   readonly lag: number | undefined
   readonly count: (key: string) => Effect.Effect<number, unknown>
@@ -45,6 +49,9 @@ export interface Plan {
 }
 
 const real = Clock.Clock.defaultValue()
+
+/** The time of what is no process of the lab. */
+const timeOf = ({ inRealTime }: Plan, clock: LabClock): Clock.Clock => inRealTime ? real : clock.of()
 
 const shown = (event: EffectEvent | undefined): string => {
   if (event === undefined) return "without an event"
@@ -57,7 +64,14 @@ const shown = (event: EffectEvent | undefined): string => {
   return flags.length === 0 ? event.outcome : `${event.outcome} (${flags.join(", ")})`
 }
 
-const killed: CallEnd = { says: "killed", done: false, inDoubt: false, cause: undefined }
+export const killed: CallEnd = { says: "killed", done: false, inDoubt: false }
+
+export const endOf = (exit: Exit.Exit<unknown, unknown>, event: EffectEvent | undefined): CallEnd => ({
+  says: shown(event),
+  done: Exit.isSuccess(exit),
+  inDoubt: event?.outcome === "inDoubt",
+  cause: Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+})
 
 export class World {
   readonly clock: LabClock
@@ -145,12 +159,7 @@ export class World {
   /** Waits for the end of a call, or for the death of its process; time passes meanwhile. */
   end({ ended, event, process }: Call): Effect.Effect<CallEnd, EffectStoreError> {
     const died = Effect.as(Deferred.await(process.died), killed)
-    const lived = Effect.map(ended, (exit): CallEnd => ({
-      says: shown(event()),
-      done: Exit.isSuccess(exit),
-      inDoubt: event()?.outcome === "inDoubt",
-      cause: Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
-    }))
+    const lived = Effect.map(ended, (exit) => endOf(exit, event()))
     return Effect.tap(this.during(Effect.raceFirst(died, lived)), (end) => {
       this.ends.push(end)
       // what is dead stays so, and so much time passes that its claims are free
@@ -172,7 +181,7 @@ export class World {
   given<A>(what: string, effect: Effect.Effect<A, unknown>): Effect.Effect<A, CrashLabError> {
     const { name } = this.plan.subject
     const context = this.context.pipe(
-      Context.add(Clock.Clock, this.clock.of()),
+      Context.add(Clock.Clock, timeOf(this.plan, this.clock)),
       // what the test itself does is no step of a process
       Context.add(Mark, () => Effect.void)
     )
@@ -213,7 +222,7 @@ const open = Effect.fnUntraced(function*(
         new CrashLabError({ tool: plan.subject.name, problem: `${what} cannot be built`, cause: Cause.squash(cause) })
       ))
   const remote = yield* Layer.buildWithMemoMap(plan.world, memo, scope).pipe(
-    Effect.provideService(Clock.Clock, clock.of()),
+    Effect.provideService(Clock.Clock, timeOf(plan, clock)),
     Effect.provideService(Mark, mark),
     failing("its world")
   )
@@ -236,10 +245,10 @@ const open = Effect.fnUntraced(function*(
 })
 
 /** Runs something in a world of its own. */
-export const inWorld = <A>(
+export const inWorld = <A, R>(
   plan: Plan,
-  use: (world: World) => Effect.Effect<A, CrashLabError>
-): Effect.Effect<A, CrashLabError> =>
+  use: (world: World) => Effect.Effect<A, CrashLabError, R>
+): Effect.Effect<A, CrashLabError, Exclude<R, Scope.Scope>> =>
   Effect.scoped(
     Effect.flatMap(open(plan), (world) =>
       Effect.andThen(plan.reset === undefined ? Effect.void : world.given("reset", plan.reset), use(world)))

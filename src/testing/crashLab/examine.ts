@@ -7,14 +7,14 @@ import { crashesAt, notExamined, noTrouble, type Point, pointsFor } from "./poin
 import { CrashLabError, type CrashReport, type CrashVerdict, faultOf } from "./report.ts"
 import { type CallEnd, inWorld, type Plan, type World } from "./World.ts"
 
-const verdictOf = (applied: number, ends: ReadonlyArray<CallEnd>): CrashVerdict =>
+export const verdictOf = (applied: number, ends: ReadonlyArray<CallEnd>): CrashVerdict =>
   applied > 1 ? "twice" : ends.at(-1)?.inDoubt === true ? "inDoubt" : applied === 1 ? "once" : "lost"
 
 /** A count that knows nothing of keys counts something for a key that nobody has used, too. */
 const unused = "chamvi-effect crash lab: a key that nobody has used"
 
 /** How many effects the remote holds, of the keys that were used. */
-const countAll = (world: World, keys: ReadonlyArray<string>): Effect.Effect<number, CrashLabError> => {
+export const countAll = (world: World, keys: ReadonlyArray<string>): Effect.Effect<number, CrashLabError> => {
   const count = (key: string) => world.given("count", world.plan.count(key))
   return Effect.flatMap(count(unused), (ofAll) =>
     ofAll > 0
@@ -22,7 +22,7 @@ const countAll = (world: World, keys: ReadonlyArray<string>): Effect.Effect<numb
       : Effect.map(Effect.forEach(keys, count), (counts) => counts.reduce((sum, some) => sum + some, 0)))
 }
 
-const failure = (plan: Plan, problem: string, cause?: unknown) =>
+export const failure = (plan: Plan, problem: string, cause?: unknown) =>
   new CrashLabError({ tool: plan.subject.name, problem, ...(cause === undefined ? {} : { cause }) })
 
 /** Runs one point; `key` is the tool's key, once it is known. */
@@ -46,7 +46,7 @@ const tryPoint = (
     })
   )
 
-const notEmpty =
+export const notEmpty =
   "the remote holds effects before the tool is called. Put the remote into the layer world, which is built "
   + "anew for each point, or give reset"
 
@@ -66,7 +66,8 @@ const crashes = Effect.fnUntraced(function*(
       const point = crashesAt(borders, ({ trace }) => {
         seen = trace
       })
-      findings.push(yield* tryPoint(plan, point, key))
+      const finding = yield* tryPoint(plan, point, key)
+      if (plan.only(point.name)) findings.push(finding)
       new Set(seen).forEach((border) => next.push([...borders, border]))
     }
     due = next
@@ -95,7 +96,8 @@ export const examine = Effect.fnUntraced(function*(
   const findings = [calm]
   if (calm.verdict === "once") {
     findings.push(...yield* crashes(plan, key, borders, mostCrashes))
-    for (const point of pointsFor(plan, key)) findings.push(yield* tryPoint(plan, point, key))
+    const points = pointsFor(plan, key).filter(({ name }) => plan.only(name))
+    for (const point of points) findings.push(yield* tryPoint(plan, point, key))
   }
   const points = yield* explain(plan, findings)
   const faults = new Set(points.flatMap(({ fault }) => fault === undefined ? [] : [fault]))

@@ -19,7 +19,7 @@ export interface Point {
 }
 
 /** More attempts than that nobody makes who is told each time that it did not work. */
-const mostAttempts = 3
+export const mostAttempts = 3
 
 /**
  * What comes after the trouble: the call is made again by processes that have just been started, until it succeeds or stops
@@ -36,7 +36,7 @@ const afterwards = Effect.fnUntraced(function*(world: World, seen?: (first: LabP
 })
 
 /** The name of the border, as a point. */
-const crashName = (border: string): string => `killed ${border}`
+export const crashName = (border: string): string => `killed ${border}`
 
 /** Processes that are killed at one border each, one after the other. */
 export const crashesAt = (borders: ReadonlyArray<string>, seen: (next: LabProcess) => void): Point => ({
