@@ -80,7 +80,7 @@ const isBlank = (key: string): boolean => !/[^\s\p{Cc}\p{Default_Ignorable_Code_
 
 /**
  * Checks what an `effectKey` hook returned, or what else is given as a key: the key, verbatim, or `EffectKeyError`, which
- * names `source`.
+ * names `source`. A tool's name with a lone surrogate is refused, too.
  *
  * @category validation
  * @since 0.1.0
@@ -90,6 +90,16 @@ export const checkKey = (
   key: unknown,
   source: "effectKey" | "key" = "effectKey"
 ): Effect.Effect<string, EffectKeyError> => {
+  // two of them would be one name in a store, and get each other's results
+  if (!tool.isWellFormed()) {
+    return Effect.fail(
+      new EffectKeyError({
+        tool: tool.toWellFormed(),
+        path: "tool",
+        problem: "the tool's name has a lone surrogate in it, which no store can keep"
+      })
+    )
+  }
   const problem = typeof key !== "string"
     ? `${kindOf(key)} instead of a string`
     : isBlank(key)

@@ -17,7 +17,7 @@ const id = <Name extends string>(name: Name): `chamvi-effect/${Name}` => `chamvi
  * **Details**
  *
  * `path` names the place inside the input where the trouble is (`$.items[2].price`), the hook (`effectKey`) whose answer is
- * no key, or the option (`key` of `applyOnce`) that is none.
+ * no key, the option (`key` of `applyOnce`) that is none, or the `tool` whose name no store can keep.
  *
  * @category errors
  * @since 0.1.0
@@ -33,6 +33,8 @@ export class EffectKeyError extends Schema.TaggedError<EffectKeyError>(id("Effec
     }). Nothing was executed. ${
       this.path === "key"
         ? "Give a key that is not blank and says what the effect is about."
+        : this.path === "tool"
+        ? "Give the tool another name."
         : "Make the input JSON, or give the tool an effectKey that returns a non-blank string (applyOnce: leave the input out)."
     }`
   }

@@ -234,6 +234,14 @@ describe("EffectKey", () => {
       assert.strictEqual(yield* checkKey("comment", "\ud83d\ude00"), "\u{1f600}")
     }))
 
+  it.effect("a tool's name with a lone surrogate is refused, as two of them would be one tool in a store", () =>
+    Effect.gen(function*() {
+      const error = yield* Effect.flip(checkKey("a\ud800", "k"))
+      assert.deepStrictEqual([error._tag, error.tool, error.path], ["EffectKeyError", "a\ufffd", "tool"])
+      assert.include(error.message, "Give the tool another name.")
+      assert.strictEqual(yield* checkKey("a\ufffd", "k"), "k")
+    }))
+
   it.effect("the error says what was returned instead of a key", () =>
     Effect.gen(function*() {
       const said = yield* Effect.forEach([undefined, null, 1, ["k"], {}], (key) =>
