@@ -73,8 +73,8 @@ export class Loop {
   readonly #parked = Deferred.makeUnsafe<void, unknown>()
   /** The step that the loop is in. */
   step = -1
-  /** Whether the execution was suspended under the loop. */
-  suspended = false
+  /** What the execution was suspended with under the loop, or taken from this process. */
+  interruption: Cause.Cause<never> | undefined
   #idle = Deferred.makeUnsafe<void>()
 
   constructor(context: Context.Context<never>) {
@@ -97,7 +97,7 @@ export class Loop {
         if (exit._tag === "Success") resolve(exit.value)
         else if (signal.aborted) reject(signal.reason)
         else if (Cause.hasInterruptsOnly(exit.cause)) {
-          this.suspended = true
+          this.interruption ??= exit.cause as Cause.Cause<never>
           void this.park()
         } else {
           const failure = Cause.squash(exit.cause)

@@ -5,8 +5,12 @@
 import { Deferred, Effect } from "effect"
 
 export interface Gate {
-  /** Runs `effect` when it is the agent's turn. */
-  readonly within: <A, E, R>(agent: string, effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  /** Runs `effect` when it is the agent's turn, unless `unless` ends before. */
+  readonly within: <A, E, R>(
+    agent: string,
+    effect: Effect.Effect<A, E, R>,
+    unless?: Effect.Effect<never>
+  ) => Effect.Effect<A, E, R>
 }
 
 export const make = (permits: number): Gate => {
@@ -27,7 +31,7 @@ export const make = (permits: number): Gate => {
     Deferred.doneUnsafe(next, Effect.void)
   }
 
-  const enter = (agent: string) =>
+  const enter = (agent: string, unless: Effect.Effect<never>) =>
     Effect.suspend(() => {
       if (free > 0) {
         free--
@@ -37,10 +41,10 @@ export const make = (permits: number): Gate => {
       const waiting = queues.get(agent) ?? []
       waiting.push(turn)
       queues.set(agent, waiting)
-      return Effect.onInterrupt(Deferred.await(turn), () =>
+      return Effect.onError(Effect.raceFirst(Deferred.await(turn), unless), () =>
         Effect.sync(() => {
           const position = waiting.indexOf(turn)
-          // its turn may have come in the very moment of the interrupt
+          // its turn may have come in the very moment of its end
           if (position === -1) return leave()
           waiting.splice(position, 1)
           if (waiting.length === 0) queues.delete(agent)
@@ -48,9 +52,9 @@ export const make = (permits: number): Gate => {
     })
 
   return {
-    within: (agent, effect) =>
+    within: (agent, effect, unless = Effect.never) =>
       Effect.uninterruptibleMask((restore) =>
-        Effect.andThen(restore(enter(agent)), Effect.ensuring(restore(effect), Effect.sync(leave)))
+        Effect.andThen(restore(enter(agent, unless)), Effect.ensuring(restore(effect), Effect.sync(leave)))
       )
   }
 }

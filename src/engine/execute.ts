@@ -58,7 +58,7 @@ type Passed =
   | { readonly _tag: "Failed"; readonly generation: number }
   | {
     readonly _tag: "Parked"
-    readonly suspended: boolean
+    readonly interruption: Cause.Cause<never> | undefined
     readonly awaited: Awaited
   }
 
@@ -77,7 +77,10 @@ export const execute =
         Clock.currentTimeMillis,
         (now) =>
           untilStored(index.update(start.runId, (row) =>
-            row.incarnation === start.incarnation ? { ...row, updatedAt: now, ...change(row, now) } : undefined))
+            // what is over stays so, whatever a process still says that has lost the run to another one
+            row.incarnation === start.incarnation && !isOver(row)
+              ? { ...row, updatedAt: now, ...change(row, now) }
+              : undefined))
       )
     const current = Effect.map(
       untilStored(index.get(start.runId)),
@@ -106,7 +109,7 @@ export const execute =
         Effect.scoped(attempt(ground, agent, start, execution, row, loop, update, awaited))
       )
       if (Exit.isSuccess(exit)) {
-        if (Option.isNone(exit.value)) return { _tag: "Parked", suspended: loop.suspended, awaited }
+        if (Option.isNone(exit.value)) return { _tag: "Parked", interruption: loop.interruption, awaited }
         const outcome = exit.value.value
         yield* update((_, now) => ({ status: "completed", ...nothingAwaited, outcome, endedAt: now }))
         return over
@@ -125,15 +128,16 @@ export const execute =
           (row) =>
             row?.cancelling === true
               ? Effect.void
-              : passed.suspended
-              ? execution.suspend
+              : passed.interruption !== undefined
+              // as it came: one that is to go on in another process must not be stored as suspended, for nobody would wake it
+              ? Effect.failCause(passed.interruption)
               : execution.wait([...passed.awaited.approvals].map(approvalSignal), passed.awaited.timers)
         )
 
     const whole: Effect.Effect<void> = Effect.flatMap(goesOn, (goesOn) =>
       goesOn
         ? Effect.flatMap(
-          gate.within(start.agent, impatient(ground.patience, pass)),
+          gate.within(start.agent, impatient(ground.patience, pass), execution.lost),
           (passed) => passed._tag === "Over" ? Effect.void : Effect.andThen(wait(passed), whole)
         )
         : Effect.void)

@@ -49,7 +49,7 @@ export const make = (ground: Ground, executions: Executions["Service"], { push }
       const queued = yield* Effect.orDie(
         ground.index.list({ agent: name, status: "queued", limit: Number.MAX_SAFE_INTEGER })
       )
-      yield* Effect.forEach(queued, push, { discard: true })
+      yield* Effect.orDie(Effect.forEach(queued, push, { discard: true }))
     })
   }
 }

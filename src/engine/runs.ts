@@ -32,11 +32,11 @@ export interface Runs {
   readonly checkOwner: (agent: AnyAgent, row: RunRow) => Effect.Effect<void, RunOfAnotherAgentError>
   readonly valuesOf: (runId: string) => Values
   /** Makes sure that a row that shall go on does: its process may have died between two writes. */
-  readonly push: (row: RunRow) => Effect.Effect<void>
+  readonly push: (row: RunRow) => Effect.Effect<void, EngineStoreError>
   /** Cancels what the run does; what is left of it ends. */
-  readonly interrupt: (row: RunRow) => Effect.Effect<void>
-  readonly resume: (row: RunRow) => Effect.Effect<void>
-  readonly send: (row: RunRow, signal: string, value: string) => Effect.Effect<void>
+  readonly interrupt: (row: RunRow) => Effect.Effect<void, EngineStoreError>
+  readonly resume: (row: RunRow) => Effect.Effect<void, EngineStoreError>
+  readonly send: (row: RunRow, signal: string, value: string) => Effect.Effect<void, EngineStoreError>
   /** Forgets all that is kept of a run, but its effects. */
   readonly remove: (row: RunRow) => Effect.Effect<void, EngineStoreError>
 }

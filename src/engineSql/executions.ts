@@ -2,7 +2,7 @@
  * Executions over `effect/cluster`, whose modules are marked unstable: the only place that knows of them, beside
  * `engine/port.ts`.
  */
-import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Cause, Context, Duration, Effect, Layer, Option } from "effect"
 import {
   ClusterSchema,
   ClusterWorkflowEngine,
@@ -25,8 +25,8 @@ import { RpcSerialization } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
 import type { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { EngineSettingError } from "../engine/errors.ts"
-import { Executions, type Kept, make } from "../engine/port.ts"
+import { EngineSettingError, type EngineStoreError } from "../engine/errors.ts"
+import { Executions, type Kept, make, type Storage } from "../engine/port.ts"
 import { Notices } from "./notices.ts"
 
 /** What the names of the tables begin with. */
@@ -35,26 +35,33 @@ export const prefix = "chamvi_engine"
 /** The longest that a timer can be: a message for an agent that is registered later must wait for it. */
 const untilRegistered = Duration.days(24)
 
-/** Removes all messages of an execution, and what it has to wake it. */
-const forget = Effect.map(
+/** Where the executions of a cluster are kept. */
+const storageOf = Effect.map(
   Effect.context<Sharding.Sharding | MessageStorage.MessageStorage>(),
-  (context) => ({ executionId, workflow }: Kept) => {
+  (context): Storage => {
     const sharding = Context.get(context, Sharding.Sharding)
     const storage = Context.get(context, MessageStorage.MessageStorage)
-    const entityId = EntityId.make(executionId)
-    const shardId = sharding.getShardId(
-      entityId,
-      Context.get(workflow.annotations, ClusterSchema.ShardGroup)(entityId)
-    )
-    return Effect.orDie(Effect.forEach(
-      [`Workflow/${workflow._tag}`, "Workflow/-/DurableClock"],
-      (type) => storage.clearAddress(EntityAddress.make({ entityType: EntityType.make(type), entityId, shardId })),
-      { discard: true }
-    ))
+    const placeOf = ({ executionId, workflow }: Kept) => {
+      const entityId = EntityId.make(executionId)
+      const group = Context.get(workflow.annotations, ClusterSchema.ShardGroup)(entityId)
+      return { entityId, shardId: sharding.getShardId(entityId, group) }
+    }
+    return {
+      forget: (kept) =>
+        Effect.orDie(Effect.forEach(
+          [`Workflow/${kept.workflow._tag}`, "Workflow/-/DurableClock"],
+          (type) => storage.clearAddress(EntityAddress.make({ entityType: EntityType.make(type), ...placeOf(kept) })),
+          { discard: true }
+        )),
+      owned: (kept) => Effect.suspend(() => sharding.hasShardId(placeOf(kept).shardId) ? Effect.void : abandoned)
+    }
   }
 )
 
-const fromSharding = Layer.effect(Executions, Effect.flatMap(forget, make)).pipe(
+/** Makes Effect's cluster keep no answer, and give the execution to whoever has its shard then. */
+const abandoned = Effect.failCause(Cause.annotate(Cause.interrupt(), ClusterSchema.Abandon.annotation))
+
+const fromSharding = Layer.effect(Executions, Effect.flatMap(storageOf, make)).pipe(
   Layer.provide(ClusterWorkflowEngine.layer)
 )
 
@@ -142,8 +149,8 @@ export const layerClient = (
         const executions = yield* Executions
         const { written } = yield* Notices
         const told =
-          <Args extends ReadonlyArray<unknown>>(send: (...args: Args) => Effect.Effect<void>) => (...args: Args) =>
-            Effect.andThen(send(...args), written)
+          <Args extends ReadonlyArray<unknown>>(send: (...args: Args) => Effect.Effect<void, EngineStoreError>) =>
+          (...args: Args) => Effect.andThen(send(...args), written)
         return {
           ...executions,
           start: told(executions.start),

@@ -4,16 +4,11 @@ import { ClusterEngine } from "chamvi-effect/ClusterEngine"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { type Child, start } from "../fixtures/child.ts"
+import { start } from "../fixtures/child.ts"
 import type { Options, Plan } from "../fixtures/clusterWorker.ts"
 import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
 import { says, scripted } from "./model.ts"
 import { databaseUrl, freshSchema } from "./postgres.ts"
-
-export interface Worker extends Child {
-  /** The first line that says that a run has reached the point where it stays. */
-  readonly reached: Effect.Effect<unknown>
-}
 
 /** Short, so that nobody waits long for a worker that has died. */
 const quick = { takeover: 3_000, pollInterval: 250, drain: 60_000 }
@@ -65,11 +60,24 @@ export const makeCluster = Effect.gen(function*() {
     modelOf: (run: string) => linesOf("model").filter((line) => line.startsWith(`${run} `)),
     /** What the remote holds of the run. */
     remoteOf: (run: string) => linesOf("remote").filter((line) => line.startsWith(`${run}:`)).toSorted(),
+    /** How often the tool was called in the run, and how often its effect was begun. */
+    callsOf: (run: string) => linesOf("calls").filter((line) => line.startsWith(`${run}:`)).length,
     attemptsOf: (run: string) => linesOf("attempts").filter((line) => line.startsWith(`${run}:`)).length,
     eventsOf: (run: string) =>
-      linesOf("events").map((line) => JSON.parse(line) as { readonly key: string; readonly outcome: string })
+      linesOf("events").map((line) =>
+        JSON.parse(line) as {
+          readonly key: string
+          readonly outcome: string
+          readonly claimLost: boolean
+          readonly takenOver: boolean
+        }
+      )
         .filter(({ key }) => key.startsWith(`${run}:`))
   }
 })
+
+/** Looks until it holds. What it looks at is in files of other processes, which send no signals. */
+export const until = (holds: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() => holds() ? Effect.void : Effect.andThen(Effect.sleep("20 millis"), until(holds)))
 
 export type Cluster = Effect.Success<typeof makeCluster>
