@@ -148,8 +148,10 @@ export interface IEngine {
   /** Runs, the newest first. */
   readonly list: (filter?: RunFilter) => Effect.Effect<ReadonlyArray<RunInfo>, EngineStoreError>
   /**
-   * Forgets runs that ended long ago, with their state and artifacts, and answers how many. Their ids can be used again; effects
-   * stay recorded under their keys until the ledger is pruned.
+   * Forgets runs that ended long ago, with their state, artifacts and parts, and answers how many. Their ids can be used again.
+   *
+   * Their effects stay recorded: a run of the same id does not apply them a second time. Records have a retention of their own
+   * (`prune` of the `EffectStore`), which should be as long as an id may come again.
    */
   readonly prune: (options: { readonly olderThan: Duration.Input }) => Effect.Effect<number, EngineStoreError>
 }

@@ -108,6 +108,54 @@ describe("SqliteEngine", () => {
       }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename })))))
     }))
 
+  it.live("leaves nothing of a pruned run but its effects, which a run of the same id does not apply again", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const inputSchema = Schema.Struct({})
+      let charged = 0
+      const charge = defineEffectTool({
+        inputSchema,
+        execute: (_, { context }) =>
+          Effect.gen(function*() {
+            yield* context.state.set("charged", Schema.Boolean, true)
+            yield* context.artifacts.put("receipt", "paid", "text/plain")
+            return ++charged
+          })
+      })
+      const ask = tool({ inputSchema, needsApproval: true, execute: () => Effect.succeed("x".repeat(20_000)) })
+      const model = scripted(calls(["charge", {}], ["ask", {}]), says("Done."), calls(["charge", {}]), says("Again."))
+      const agent = defineAgent({ name: "charger", model, tools: { charge, ask } })
+      const rows = Effect.acquireUseRelease(
+        Effect.sync(() => new DatabaseSync(filename, { readOnly: true })),
+        (reader) =>
+          Effect.sync(() =>
+            Object.fromEntries(
+              reader.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'chamvi%'").all().map(
+                ({ name }) => [name, reader.prepare(`SELECT count(*) AS rows FROM "${String(name)}"`).get()?.["rows"]]
+              )
+            )
+          ),
+        (reader) => Effect.sync(() => reader.close())
+      )
+      const file = { type: "file", mediaType: "text/plain", data: new Uint8Array(20_000) } as const
+      yield* Effect.gen(function*() {
+        const engine = yield* Engine
+        const before = yield* rows
+        const run = { runId: "1", prompt: [{ role: "user" as const, content: [file] }] }
+        yield* Effect.flip(engine.run(agent, run))
+        yield* engine.approve("1", Engine.approvalId({ step: 0, toolCallId: "call-2" }))
+        expect((yield* engine.resume(agent, "1")).text).toBe("Done.")
+        const kept = yield* rows
+        for (const table of ["chamvi_runs", "chamvi_key_values", "chamvi_engine_messages", "chamvi_engine_replies"]) {
+          expect([table, kept[table]]).not.toEqual([table, before[table]])
+        }
+        expect(yield* engine.prune({ olderThan: -1 })).toBe(1)
+        expect(yield* rows).toEqual({ ...before, chamvi_effect: 1 })
+        expect((yield* engine.run(agent, run)).text).toBe("Again.")
+        expect(charged).toBe(1)
+      }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename, drain: 0 })))))
+    }))
+
   it.live("interrupts what runs when its layers close, and goes on when they are built again", () =>
     Effect.gen(function*() {
       const filename = join(yield* temporaryDirectory, "engine.sqlite")
