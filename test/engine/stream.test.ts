@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import { APICallError, tool as sdkTool } from "ai"
-import { defineAgent, defineEffectTool, effectSchema, Engine, Output, tool } from "chamvi-effect"
+import { defineAgent, defineEffectTool, effectSchema, Engine, Output, type StreamedPart, tool } from "chamvi-effect"
 import { Deferred, Effect, Schema, Stream } from "effect"
 import { calls as answersCalls, says as answers, scripted } from "../support/model.ts"
 import { begins, calls, says, streaming } from "../support/streamModel.ts"
@@ -88,6 +88,28 @@ describe.each(engines)("Engine.stream $where", ({ withAgents }) => {
           expect(yield* Stream.runCollect(engine.stream("1", { after }))).toEqual(live)
         }
       })
+    )
+  })
+
+  it.live("lets a reader be as slow as it likes, and the run goes on", () => {
+    const agent = defineAgent({
+      name: "slow",
+      stream: true,
+      model: streaming(says(...Array.from({ length: 2000 }, (_, index) => `${index} `)))
+    })
+    return withAgents([agent])((engine) =>
+      Effect.scoped(Effect.gen(function*() {
+        yield* engine.start(agent, { runId: "1", prompt })
+        const pull = yield* Stream.toPull(Stream.rechunk(engine.stream("1"), 1))
+        const [first] = yield* Effect.orDie(pull as Effect.Effect<readonly [StreamedPart], unknown>)
+        // nobody reads on, and the run comes to its end
+        const { text } = yield* engine.resume(agent, "1")
+        const rest: Array<StreamedPart> = []
+        while (rest.at(-1)?.part.type !== "run-completed") {
+          rest.push(...yield* Effect.orDie(pull as Effect.Effect<readonly [StreamedPart], unknown>))
+        }
+        expect(textsOf([first, ...rest].map(({ part }) => part))).toEqual([text])
+      }))
     )
   })
 
