@@ -207,18 +207,89 @@ const runChildApplyOnce = <A = never, E = never, RT = never, AE = never, AR = ne
   child(placeOf(applyOnceSubject(options.effect) as Subject<never>, options))
 
 /**
- * The lab.
+ * Examines a tool, or a call of `applyOnce`: each point is a way in which things go wrong, in a world of its own, and has a
+ * verdict, `once`, `twice`, `lost` or `inDoubt`.
+ *
+ * **Details**
+ *
+ * - `run` and `runApplyOnce` run the tool's own hooks in simulated processes of this one: a process that is killed does
+ *   nothing more, and the next one finds the ledger and the remote as it left them. Points: a crash before and after each
+ *   operation of the store, the check and `execute`; double calls in one process and in two; an `execute` that does not know,
+ *   dies, or loses its caller; a process that freezes past its lease; and what `crowd`, `plant` and `lag` do to the remote.
+ * - `point(name)` in a remote, or in a client, marks a place inside of `execute` where the process can be killed. Outside
+ *   of a lab it does nothing.
+ * - `runProcesses` kills processes of the operating system by SIGKILL. `child` and `childApplyOnce` are their programs.
+ * - `assertOnce(report)` throws an `AppliedNotOnce` where an effect was applied twice, or lost. Its message has the name of
+ *   the fault and a table of all points. `format(report)` is that table as a text. Neither needs a test runner.
+ * - A verdict of `inDoubt` passes: the tool says so itself (`whenInDoubt: "fail"`). `{ inDoubt: "refuse" }` does not let
+ *   it pass.
+ *
+ * Waits of the library and of the world (leases, `settle`, polls) take no time; hooks take theirs. Leases end when a
+ * process dies. The ledger is kept apart for each point, and nothing is left in it.
+ *
+ * **Gotchas**
+ *
+ * - `world` must hold the remote, or `reset` empty it: an effect of the point before would be found.
+ * - The lab says what the tool does in these points. It does not prove that there is no other.
+ * - A tool that freezes past its lease just before its request leaves, and is not told, can apply its effect once more; the
+ *   lab lets the heartbeat tell it. A remote that honours `idempotencyKey` closes that, too.
+ *
+ * Fails with `CrashLabError` where the tool does not work without any trouble, or what was given to the lab fails.
+ *
+ * **Example** (A tool that is right, and one without a check)
+ *
+ * ```ts
+ * import { defineEffectTool } from "chamvi-effect"
+ * import { CrashLab } from "chamvi-effect/testing"
+ * import { Context, Effect, Layer, Schema } from "effect"
+ *
+ * class Outbox extends Context.Service<Outbox, Array<string>>()("app/Outbox") {
+ *   static readonly layer = Layer.sync(Outbox, () => [])
+ * }
+ *
+ * const letter = {
+ *   description: "Sends a letter.",
+ *   inputSchema: Schema.Struct({ to: Schema.String }),
+ *   execute: (_: unknown, { effectKey }: { readonly effectKey: string }) =>
+ *     Effect.map(Outbox, (outbox) => `letter ${outbox.push(effectKey)}`)
+ * }
+ * const checked = defineEffectTool({
+ *   ...letter,
+ *   alreadyApplied: (key) =>
+ *     Effect.map(Outbox, (outbox) => outbox.includes(key) ? `letter ${outbox.indexOf(key) + 1}` : undefined)
+ * })
+ *
+ * const lab = {
+ *   input: { to: "ada" },
+ *   world: Outbox.layer,
+ *   count: () => Effect.map(Outbox, (outbox) => outbox.length)
+ * }
+ * const faults = Effect.forEach(
+ *   [CrashLab.run({ ...lab, tool: checked }), CrashLab.run({ ...lab, tool: defineEffectTool(letter) })],
+ *   (run) => Effect.map(run, (report) => report.faults.map(({ name }) => name))
+ * )
+ *
+ * await Effect.runPromise(faults) // => [[], ["NoCheck"]]
+ * ```
  *
  * @category testing
  * @since 0.1.0
  */
 export const CrashLab = {
+  /** Examines a tool. */
   run,
+  /** Examines a call of `applyOnce`. */
   runApplyOnce,
+  /** Examines a tool in processes of the operating system. */
   runProcesses,
+  /** The program of such a process, for a tool. */
   child: runChild,
+  /** The program of such a process, for a call of `applyOnce`. */
   childApplyOnce: runChildApplyOnce,
+  /** Throws where an effect was applied twice, or lost. */
   assertOnce,
+  /** The report as a text for people. */
   format,
+  /** A place at which a process can be killed. */
   point
 } as const

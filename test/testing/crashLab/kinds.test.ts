@@ -182,6 +182,23 @@ describe("CrashLab", () => {
     }), 60_000)
 })
 
+describe("CrashLab", () => {
+  it.effect("says what it has not examined, and what it would need for it", () =>
+    Effect.gen(function*() {
+      const report = yield* CrashLab.run({ ...remote, tool: safe, input, only: () => false })
+      expect(report.points.map(({ name }) => name)).toEqual(["no trouble"])
+      expect(report.notExamined).toEqual([
+        "whether alreadyApplied reads beyond the first page: give crowd",
+        "whether a stranger's marker is believed: give plant",
+        "whether a remote that lags is asked too early: give lag",
+        "crashes in the middle of execute: call CrashLab.point in the remote, where it matters"
+      ])
+      const unchecked = defineEffectTool({ ...base, execute: () => charge() })
+      const { notExamined } = yield* CrashLab.run({ ...remote, tool: unchecked, input, only: () => false })
+      expect(notExamined).toHaveLength(1)
+    }))
+})
+
 describe("CrashLab.assertOnce", () => {
   it.effect("fails with the names of the faults and a table that can be read", () =>
     Effect.gen(function*() {
