@@ -4,6 +4,7 @@
 import { Clock, Effect, Result } from "effect"
 import { randomUUID } from "node:crypto"
 import { fingerprint } from "../EffectKey.ts"
+import { sha256 } from "../internal/sha256.ts"
 import * as StoredValue from "../internal/storedValue.ts"
 import { definitionOf, type RunInput } from "./agentTypes.ts"
 import { RunConflictError, RunInputError } from "./errors.ts"
@@ -55,15 +56,17 @@ export const make = (runs: Runs, index: RunIndex) => {
     if (typeof runId !== "string" || runId.trim() === "" || !runId.isWellFormed()) {
       return yield* problem("its runId is no text that stays the same when the run is tried again")
     }
-    const stored = yield* Effect.mapError(
-      toStored(definitionOf(agent), input),
-      (error) => problem(`its trigger does not fit the agent's schema: ${error.message}`)
+    const stored = yield* Effect.suspend(() => toStored(definitionOf(agent), input)).pipe(
+      Effect.mapError((error) => problem(`its trigger does not fit the agent's schema: ${error.message}`)),
+      // getters and proxies throw whatever they like
+      Effect.catchDefect((defect) => Effect.fail(problem(`its trigger cannot be read: ${String(defect)}`)))
     )
     const encoded = yield* Effect.try({
       try: () => StoredValue.encode(stored),
       catch: (error) => problem(`its trigger or prompt cannot be stored: ${String(error)}`)
     })
-    const print = Result.getOrElse(fingerprint(agent.name, JSON.parse(encoded.text)), () => "")
+    // what has no canonical JSON, such as half a character, is told apart by the text itself
+    const print = Result.getOrElse(fingerprint(agent.name, JSON.parse(encoded.text)), () => sha256(encoded.text))
     const known = yield* index.get(runId)
     const row = known ?? (yield* add(agent, runId, stored, print, problem))
     yield* runs.checkOwner(agent, row)

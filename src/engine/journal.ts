@@ -64,8 +64,14 @@ export class StoredFailure extends Data.TaggedError("StoredFailure")<{ readonly 
   }
 }
 
+/** A provider may give any id; one that storages cannot keep as it is, or would take for another's, is kept as JSON. */
+const keptId = (toolCallId: string): string =>
+  toolCallId.isWellFormed() && !toolCallId.includes("\0") && !toolCallId.startsWith("\"")
+    ? toolCallId
+    : JSON.stringify(toolCallId)
+
 const answerId = (place: Pick<CallPlace, "step" | "toolCallId" | "occurrence">): string =>
-  `${place.step}/${place.occurrence}/${place.toolCallId}`
+  `${place.step}/${place.occurrence}/${keptId(place.toolCallId)}`
 
 /** What `Engine.approve` and `Engine.deny` call a tool call. */
 export const approvalId = (place: {
@@ -178,7 +184,7 @@ export const make = (options: JournalOptions): Journal => {
     tool: (place, call) =>
       Effect.mapError(
         stored(
-          `step-${place.step}/tool/${place.toolCallId}/${place.occurrence}`,
+          `step-${place.step}/tool/${keptId(place.toolCallId)}/${place.occurrence}`,
           endedOrInTrouble(call),
           () => true,
           place
@@ -190,7 +196,7 @@ export const make = (options: JournalOptions): Journal => {
     approval: (place, input, rules) => {
       const id = answerId(place)
       return Effect.flatMap(
-        stored(`step-${place.step}/rules/${place.toolCallId}/${place.occurrence}`, () => ended(rules), () => true),
+        stored(`step-${place.step}/rules/${keptId(place.toolCallId)}/${place.occurrence}`, () => ended(rules), () => true),
         (verdict) =>
           (verdict as Verdict).type !== "user-approval"
             ? Effect.succeed(verdict as Verdict)
