@@ -14,7 +14,7 @@ export class Notices extends Context.Service<Notices, {
   readonly onWritten: (look: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
   /** Calls `hear` with runs that others have changed, until the scope closes. */
   readonly onChanged: (hear: (runId: string) => void) => Effect.Effect<void, never, Scope.Scope>
-}>()("chamvi-effect/engineSql/Notices") {}
+}>()("chamvi-effect/engineSql/notices") {}
 
 /** One holds the locks, one listens, one may listen for the ledger: there must be one that is left. */
 const enoughToListen = 4

@@ -2,13 +2,14 @@
 import { defineAgent, Engine } from "chamvi-effect"
 import { ClusterEngine } from "chamvi-effect/ClusterEngine"
 import { Context, Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { start } from "../fixtures/child.ts"
 import type { Options, Plan } from "../fixtures/clusterWorker.ts"
 import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
 import { says, scripted } from "./model.ts"
-import { databaseUrl, freshSchema } from "./postgres.ts"
+import { databaseUrl, freshSchema, pool } from "./postgres.ts"
 
 /** Short, so that nobody waits long for a worker that has died. */
 const quick = { takeover: 3_000, pollInterval: 250, drain: 60_000 }
@@ -21,16 +22,18 @@ export const agents = {
   keyed: defineAgent({ name: "keyed", model: scripted(says("never")) })
 }
 
+/** A cluster that has no workers yet, in a schema of its own. */
+export const makeCluster = Effect.flatMap(freshSchema, (schema) => clusterOn(databaseUrl, schema))
+
 /** A cluster that has no workers yet. */
-export const makeCluster = Effect.gen(function*() {
+export const clusterOn = Effect.fnUntraced(function*(url: string, schema: string) {
   const directory = yield* temporaryDirectory
-  const schema = yield* freshSchema
   const path = (name: string) => join(directory, name)
   const linesOf = (name: string): ReadonlyArray<string> =>
     existsSync(path(name)) ? readFileSync(path(name), "utf8").split("\n").filter((line) => line !== "") : []
 
   /** Starts a worker, and answers when its engine is up. */
-  const worker = Effect.fnUntraced(function*(options: Options = {}, url = databaseUrl) {
+  const worker = Effect.fnUntraced(function*(options: Options = {}) {
     const child = yield* start("clusterWorker.ts", url, directory, JSON.stringify({ schema, ...quick, ...options }))
     yield* child.line
     return child
@@ -38,26 +41,44 @@ export const makeCluster = Effect.gen(function*() {
   const workers = (...options: ReadonlyArray<Options>) =>
     Effect.forEach(options, (options) => worker(options), { concurrency: "unbounded" })
 
-  const engineAt = (url: string) =>
-    Effect.map(
-      Layer.build(
-        Layer.fresh(ClusterEngine.layerClient({ schema, url: Redacted.make(url), pollInterval: "250 millis" }))
-      ),
-      (context) => Context.get(context, Engine)
-    )
+  const engine = Effect.map(
+    Layer.build(
+      Layer.fresh(ClusterEngine.layerClient({ schema, url: Redacted.make(url), pollInterval: "250 millis" }))
+    ),
+    (context) => Context.get(context, Engine)
+  )
   const inputOf = (plan: Plan) => ({ runId: plan.run, prompt: JSON.stringify(plan) })
+
+  /** What the workers are known by to each other. */
+  const addresses = Effect.provide(
+    Effect.gen(function*() {
+      const sql = yield* SqlClient.SqlClient
+      const [found] = yield* sql<{ readonly name: string }>`
+        SELECT table_name AS name FROM information_schema.tables
+        WHERE table_schema = ${schema} AND table_name LIKE '%\_runners'`
+      const rows = yield* sql<{ readonly address: string }>`SELECT address FROM ${sql(schema)}.${sql(found!.name)}`
+      return rows.map(({ address }) => address)
+    }),
+    pool({ maxConnections: 1 })
+  )
 
   return {
     schema,
+    addresses,
     worker,
     workers,
-    engineAt,
-    engine: engineAt(databaseUrl),
+    engine,
     inputOf,
     /** Lets a run go on that stays. */
     go: (run: string) => Effect.sync(() => writeFileSync(path(`go-${run}`), "")),
+    /** Waits until all of the runs stay where their plans say. */
+    reached: (runs: ReadonlyArray<string>) => until(() => runs.every((run) => existsSync(path(`stayed-${run}`)))),
     /** What the model was asked in the run, step by step. */
     modelOf: (run: string) => linesOf("model").filter((line) => line.startsWith(`${run} `)),
+    /** The runs whose models have read of a failure. */
+    get misread() {
+      return linesOf("misread")
+    },
     /** What the remote holds of the run. */
     remoteOf: (run: string) => linesOf("remote").filter((line) => line.startsWith(`${run}:`)).toSorted(),
     /** How often the tool was called in the run, and how often its effect was begun. */
