@@ -97,7 +97,32 @@ export class Engine extends Context.Service<Engine, IEngine>()("chamvi-effect/En
   static readonly resume = <Trigger, Output>(agent: Agent<string, Trigger, Output, unknown>, runId: string) =>
     Effect.flatMap(Engine, (engine) => engine.resume(agent, runId))
 
-  /** `stream` of the engine in context. */
+  /**
+   * `stream` of the engine in context.
+   *
+   * **Example** (A late reader, and one that comes back)
+   *
+   * ```ts
+   * import { defineAgent, Engine } from "chamvi-effect"
+   * import { ScriptedModel } from "chamvi-effect/testing"
+   * import { Effect, Layer, Stream } from "effect"
+   *
+   * const model = ScriptedModel.make([ScriptedModel.text("Good morning!")])
+   * const agent = defineAgent({ name: "greeter", model, stream: true })
+   *
+   * const program = Effect.gen(function*() {
+   *   yield* Engine.run(agent, { runId: "1", prompt: "Say hello." })
+   *   const parts = yield* Stream.runCollect(Engine.stream("1"))
+   *   const last = yield* Stream.runCollect(Engine.stream("1", { after: parts.at(-2)?.cursor }))
+   *   const text = parts.flatMap(({ part }) => part.type === "text-delta" ? [part.text] : []).join("")
+   *   return [text, last.map(({ part }) => part.type)]
+   * })
+   *
+   * const Live = agent.layer.pipe(Layer.provideMerge(Engine.layerMemory()))
+   *
+   * await Effect.runPromise(Effect.provide(program, Live)) // => ["Good morning!", ["run-completed"]]
+   * ```
+   */
   static readonly stream = (...args: Parameters<IEngine["stream"]>) =>
     Stream.unwrap(Effect.map(Engine, (engine) => engine.stream(...args)))
 

@@ -205,26 +205,26 @@ const isMessage = Schema.is(Schema.Struct({ role: Schema.Literal("assistant"), p
 
 /**
  * Gives the answers in a message (`addToolApprovalResponse`) to the engine, and answers where `uiMessages` goes on; `undefined` where
- * the message is none of a run that waited. The first answer to a request counts: to ask again is harmless.
+ * the message is not one of this run, or the run had not waited. The first answer to a request counts: to ask again is harmless.
  *
  * **Gotchas**
  *
- * The message comes from a client, and so does the run's id in it. Check before that the client may answer for that run:
- * `positionOf` tells which one it is.
+ * The message comes from a client. Check before that the client may answer for the run.
  *
  * @category combinators
  * @since 0.1.0
  */
 export const answered = (
+  runId: string,
   message: unknown
 ): Effect.Effect<RunPosition | undefined, RunNotFoundError | EngineStoreError, Engine> => {
   const position = positionOf(message)
-  if (position === undefined || !isMessage(message)) return Effect.undefined
+  if (position?.runId !== runId || !isMessage(message)) return Effect.undefined
   return Effect.gen(function*() {
     const engine = yield* Engine
     for (const { approval: { approved, id, reason } } of message.parts.filter(isAnswer)) {
       const answer = approved ? engine.approve : engine.deny
-      yield* answer(position.runId, id, { reason: reason ?? undefined })
+      yield* answer(runId, id, { reason: reason ?? undefined })
     }
     return position
   })

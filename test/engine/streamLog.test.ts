@@ -1,16 +1,23 @@
 /** The log of a run's parts: who may write into it, and what is in it whatever is cut off. */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Logger, type Scope } from "effect"
+import { defineAgent, EffectStore, Engine, tool } from "chamvi-effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Schema, type Scope } from "effect"
+import { KeyValueStore } from "effect/persistence"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import type { StepPart } from "../../src/ai/StepPart.ts"
 import { EngineStoreError } from "../../src/engine/errors.ts"
+import { make as makeEngine } from "../../src/engine/make.ts"
+import { layerMemory } from "../../src/engine/port.ts"
+import { makeMemory as makeIndex } from "../../src/engine/RunIndex.ts"
 import { makeMemory, type RunParts } from "../../src/engine/RunParts.ts"
 import { make as makeWriter, takeOver } from "../../src/engine/StreamWriter.ts"
 import { make as makeValues } from "../../src/engine/values.ts"
 import { make as makeSql } from "../../src/engineSql/runParts.ts"
 import * as SqliteClient from "../../src/SqliteClient.ts"
+import { calls, scripted } from "../support/model.ts"
 import { freshSchema, noPostgres, pool } from "../support/postgres.ts"
+import { partsOf } from "../support/streams.ts"
 
 const logOf = () => ({ runId: "run-1", incarnation: randomUUID() })
 
@@ -257,6 +264,28 @@ describe("a writer of a run's parts", () => {
         text("b"),
         text("c")
       ])
+    }))
+
+  it.live("adds nothing to a run that was cancelled meanwhile", () =>
+    Effect.gen(function*() {
+      const parts = yield* makeMemory
+      const index = yield* makeIndex
+      const pay = tool({ inputSchema: Schema.Struct({}), needsApproval: true, execute: () => Effect.succeed("paid") })
+      const agent = defineAgent({ name: "payer", model: scripted(calls(["pay", {}])), tools: { pay } })
+      const engine = Layer.effect(Engine, makeEngine({ index, parts, pollInterval: undefined })).pipe(
+        Layer.provide([layerMemory, EffectStore.layerMemory, KeyValueStore.layerMemory])
+      )
+      yield* Effect.gen(function*() {
+        yield* Effect.flip(Engine.run(agent, { runId: "run-1", prompt: "Pay." }))
+        const log = (yield* index.get("run-1"))!
+        const frozen = yield* makeWriter({ parts, log, values })
+        yield* Engine.cancel("run-1")
+        const before = yield* partsOf(yield* Engine, "run-1")
+        yield* frozen.live(0, text("stale"))
+        yield* frozen.flush
+        expect(yield* partsOf(yield* Engine, "run-1")).toEqual(before)
+        expect(before.at(-1)).toEqual({ type: "run-cancelled" })
+      }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(engine))))
     }))
 
   it.live("leaves a part out that cannot be kept, and keeps what a tool showed as it was then", () =>

@@ -84,10 +84,9 @@ const routes = (agent: AnyAgent) =>
         const { id, messages } = yield* HttpServerRequest.schemaBodyJson(
           Schema.Struct({ id: Schema.String, messages: Schema.Array(Schema.Unknown) })
         )
-        const position = yield* RunStream.answered(messages.at(-1))
-        if (position !== undefined) return yield* respond(position.runId, { after: position.after })
-        yield* Engine.start(agent, { runId: id, prompt: "Go." })
-        return yield* respond(id)
+        const position = yield* RunStream.answered(id, messages.at(-1))
+        if (position === undefined) yield* Engine.start(agent, { runId: id, prompt: "Go." })
+        return yield* respond(id, { after: position?.after })
       })
     ),
     HttpRouter.add(
@@ -265,15 +264,17 @@ describe("a chat of the AI SDK on a run", () => {
       }))
   })
 
-  it("takes no answers from a message that is none of a run that waited", async () => {
+  it("takes no answers from a message that is none of this run, or of one that had not waited", async () => {
     const answered = (message: unknown) =>
-      Effect.runPromise(Effect.provide(RunStream.answered(message), Engine.layerMemory()))
+      Effect.runPromise(Effect.provide(RunStream.answered("nothing", message), Engine.layerMemory()))
     const parts = [{ state: "approval-responded", approval: { id: "0/0/a", approved: true } }]
     expect(await answered(undefined)).toBeUndefined()
     expect(await answered({ role: "user", parts: [{ type: "text", text: "Go." }] })).toBeUndefined()
     expect(await answered({ role: "assistant", parts })).toBeUndefined()
     const position = { type: "data-run", data: { runId: "nothing", after: "1" } }
     expect(await answered({ role: "user", parts: [...parts, position] })).toBeUndefined()
+    const another = { ...position, data: { ...position.data, runId: "another" } }
+    expect(await answered({ role: "assistant", parts: [...parts, another] })).toBeUndefined()
     await expect(answered({ role: "assistant", parts: [...parts, position] })).rejects.toThrow("There is no run")
   })
 })
