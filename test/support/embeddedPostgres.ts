@@ -8,12 +8,13 @@ import { rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setTimeout as pause } from "node:timers/promises"
 
 export interface Server {
   readonly url: string
   readonly port: number
-  /** Stops the server without waiting for its clients, and starts it again on its folder. */
-  readonly restart: () => Promise<void>
+  /** Stops the server without waiting for its clients, and starts it again on its folder, `millis` later. */
+  readonly restart: (millis?: number) => Promise<void>
   readonly stop: () => Promise<void>
 }
 
@@ -65,8 +66,9 @@ export const startEmbedded = async (settings: ReadonlyArray<string> = []): Promi
   return {
     url: `postgres://postgres:password@127.0.0.1:${port}/postgres`,
     port,
-    restart: async () => {
+    restart: async (millis = 0) => {
       await server.stop()
+      await pause(millis)
       await server.start()
     },
     stop: async () => {
