@@ -232,6 +232,84 @@ const client = (options: ClusterEngineClientOptions) =>
 /**
  * The engine and the ledger of effects on one Postgres, for any number of processes.
  *
+ * **Details**
+ *
+ * - Workers (`layer`) share the runs among them. They meet in the database alone: they open no port, and each has an address that
+ *   is new and random. `HOST` and `PORT` of the environment mean nothing.
+ * - A worker that dies is missed after `takeover`; another one then goes on with its runs. Model calls and tool calls that were
+ *   finished answer from the database; those that were cut off are made again, and reconciliation keeps their effects single.
+ * - A worker that stops (its layer closes) lets calls end for `drain`, and hands its runs over at once. So does one that gives
+ *   runs to a worker that has joined.
+ * - An effect key that a dead worker held stays held until its lease ends, however soon another worker has the run: that nobody has
+ *   heard of a process does not mean that it does nothing. The run sleeps meanwhile, and the model never hears of it.
+ * - A worker that freezes, and thaws after others have its runs, interrupts their tools; their keys are in doubt. A request that had
+ *   left by then may come to a second application where the lease is over too: the events say `takenOver` and `claimLost`.
+ * - Clients (`layerClient`) start, watch, approve, deny, cancel and retry runs, and execute none. Agents are named there, not
+ *   registered; a registration has no effect.
+ * - Who waits for a run hears of its changes by notices of Postgres, and looks every `pollInterval`.
+ * - Postgres may be away for a while: calls of the engine fail with `EngineStoreError`, runs stand still, and go on by
+ *   themselves.
+ *
+ * **Gotchas**
+ *
+ * - All workers should register the same agents. A run belongs to a worker by its id: where that one does not know the agent, the
+ *   run (and each answer to it) waits until a worker that does has taken over. A rolling deploy loses nothing.
+ * - A worker keeps a session of Postgres for its locks and one to listen: a pooler that hands out connections by the
+ *   transaction does not do. Give it the server itself, or a pooler in session mode.
+ * - Postgres 15 and 18 are tested. Before 14 a frozen worker keeps its runs until its connection ends.
+ *
+ * **Example** (A worker)
+ *
+ * ```ts no-run
+ * import { defineAgent } from "chamvi-effect"
+ * import { ClusterEngine } from "chamvi-effect/ClusterEngine"
+ * import { NodeRuntime } from "@effect/platform-node"
+ * import { Config, Layer } from "effect"
+ *
+ * const support = defineAgent({ name: "support", model: "openai/gpt-5" })
+ *
+ * const Worker = support.layer.pipe(
+ *   Layer.provide(ClusterEngine.layerConfig({
+ *     url: Config.Redacted("DATABASE_URL"),
+ *     takeover: Config.Duration("TAKEOVER").pipe(Config.withDefault("35 seconds"))
+ *   }))
+ * )
+ *
+ * NodeRuntime.runMain(Layer.launch(Worker))
+ * ```
+ *
+ * **Example** (A client)
+ *
+ * ```ts no-run
+ * import { defineAgent, Engine } from "chamvi-effect"
+ * import { ClusterEngine } from "chamvi-effect/ClusterEngine"
+ * import { Config, Effect } from "effect"
+ *
+ * const support = defineAgent({ name: "support", model: "openai/gpt-5" })
+ *
+ * const program = Engine.run(support, { runId: "ticket-7", prompt: "The parcel never came." }).pipe(
+ *   Effect.provide(ClusterEngine.layerClientConfig({ url: Config.Redacted("DATABASE_URL") }))
+ * )
+ * ```
+ *
+ * **Example** (Workers that ask each other whether they are alive)
+ *
+ * ```ts no-run
+ * import { ClusterEngine } from "chamvi-effect/ClusterEngine"
+ * import { NodeClusterSocket } from "@effect/platform-node"
+ * import { Redacted } from "effect"
+ *
+ * const Connected = ClusterEngine.layer({
+ *   url: Redacted.make("postgres://localhost/agents"),
+ *   sockets: {
+ *     transport: NodeClusterSocket,
+ *     host: "worker-1.internal",
+ *     port: 34431,
+ *     listen: { host: "0.0.0.0", port: 34431 }
+ *   }
+ * })
+ * ```
+ *
  * @category layers
  * @since 0.1.0
  */

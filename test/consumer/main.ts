@@ -1,6 +1,7 @@
 // A program of somebody who installed the package: compiled and run against the packed build by
 // `npm run check:consumer`, where "chamvi-effect" has no source to fall back to.
 import { applyOnce, defineEffectTool, EffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
+import { ClusterEngine } from "chamvi-effect/ClusterEngine"
 import * as EffectRecord from "chamvi-effect/EffectRecord"
 import { SqlEffectStore } from "chamvi-effect/SqlEffectStore"
 import { SqliteEffectStore } from "chamvi-effect/SqliteEffectStore"
@@ -27,6 +28,9 @@ const { once, twice } = await Effect.runPromise(program)
 if (once !== 1 || twice[0] !== twice[1]) {
   throw new Error(`expected equal results, got ${JSON.stringify({ once, twice })}`)
 }
-if (typeof EffectRecord.claim !== "function" || Object.keys(storeLaws).length === 0 || SqlEffectStore === undefined) {
+if (
+  typeof EffectRecord.claim !== "function" || Object.keys(storeLaws).length === 0 || SqlEffectStore === undefined
+  || ClusterEngine === undefined
+) {
   throw new Error("a subpath of the package exports nothing")
 }
