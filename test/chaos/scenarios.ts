@@ -28,13 +28,13 @@ const both: ReadonlyArray<Kind> = ["clerk", "courier"]
 const patient = { engine: "Cluster", kinds: both, workers: 3, concurrency: 20, lease: 6000, takeover: 4000 } as const
 
 // as short as the locks of the workers: frozen for longer, a worker loses its claims and its runs
-const hasty = { ...patient, concurrency: 8, lease: 2000, takeover: 3000, disturbance: freeze(500, 8000) } as const
+const hasty = { ...patient, concurrency: 4, lease: 2000, takeover: 3000, disturbance: freeze(500, 7000) } as const
 
 export const scenarios: ReadonlyArray<Scenario> = [
   { ...patient, name: "kill", runs: 200, disturbance: kill(2000) },
   { ...patient, name: "join-leave", runs: 200, disturbance: joinAndLeave(2000) },
   { ...patient, name: "restart", runs: 100, disturbance: restart(4000) },
-  { ...hasty, name: "freeze", kinds: ["courier"], runs: 60 },
-  { ...hasty, name: "freeze-plain", kinds: ["clerk"], runs: 60, duplicatesWithEvent: true },
+  { ...hasty, name: "freeze", kinds: ["courier"], runs: 100 },
+  { ...hasty, name: "freeze-plain", kinds: ["clerk"], runs: 100, duplicatesWithEvent: true },
   { ...patient, engine: "Sqlite", name: "sqlite", runs: 50, workers: 1, disturbance: kill(3000) }
 ]
