@@ -7,7 +7,9 @@ import type {
   LanguageModelV4StreamPart,
   LanguageModelV4StreamResult
 } from "@ai-sdk/provider"
+import { NoOutputGeneratedError } from "ai"
 import { Effect } from "effect"
+import { hookAnswer } from "../internal/promiseBridge.ts"
 import { jsonOf } from "./contentParts.ts"
 import type { StepPart } from "./StepPart.ts"
 
@@ -122,7 +124,7 @@ const readAll = <A>(
     Effect.sync(() => stream.getReader()),
     (reader) => {
       const next: Effect.Effect<void, unknown> = Effect.flatMap(
-        Effect.tryPromise({ try: () => reader.read(), catch: (error) => error }),
+        hookAnswer("model", () => reader.read()) as Effect.Effect<ReadableStreamReadResult<A>, unknown>,
         ({ done, value }) => done ? Effect.void : Effect.andThen(use(value), Effect.suspend(() => next))
       )
       return next
@@ -148,7 +150,9 @@ export const collectStream = (
     return Effect.flatMap(read, () => {
       const { content, finish, response: metadata, warnings } = collected
       return finish === undefined
-        ? Effect.fail(new Error("The model's stream ended before its answer was finished."))
+        ? Effect.fail(
+          new NoOutputGeneratedError({ message: "The model's stream ended before its answer was finished." })
+        )
         : Effect.succeed<Answer>({
           content,
           finishReason: finish.finishReason,

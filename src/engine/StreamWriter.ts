@@ -81,6 +81,8 @@ export const make = Effect.fnUntraced(function*(
   let flushing = 0
   let next = first + 1
   let lost = false
+  const closed = Deferred.makeUnsafe<void>()
+  const isClosed = () => Deferred.isDoneUnsafe(closed)
   let answers = 0
   /** Steps that have begun in this pass, and of whose answer nothing was published. */
   const quiet = new Set<number>()
@@ -147,21 +149,33 @@ export const make = Effect.fnUntraced(function*(
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.flatMap(Queue.takeAll(entries), write), pause)))
 
   const flush = Effect.suspend(() => {
+    if (isClosed()) return Effect.void
     const done = Deferred.makeUnsafe<void>()
     flushing++
     hurry.openUnsafe()
     return Effect.ensuring(
-      Effect.andThen(Queue.offer(entries, { _tag: "Flush", done }), Deferred.await(done)),
+      Effect.raceFirst(
+        Effect.andThen(Queue.offer(entries, { _tag: "Flush", done }), Deferred.await(done)),
+        Deferred.await(closed)
+      ),
       Effect.sync(() => --flushing === 0 && hurry.closeUnsafe())
     )
   })
-  yield* Effect.addFinalizer(() => Effect.raceFirst(flush, Effect.sleep(lastTry)))
+  // an activity may outlive the pass that asked for it: it publishes no more, and waits for nobody
+  const close = Effect.gen(function*() {
+    Deferred.doneUnsafe(closed, Effect.void)
+    while ((yield* Queue.clear(entries)).length > 0) yield* Effect.yieldNow
+  })
+  yield* Effect.addFinalizer(() => Effect.andThen(Effect.raceFirst(flush, Effect.sleep(lastTry)), close))
+
+  const offer = (entry: Entry): Effect.Effect<void> =>
+    Effect.suspend(() => isClosed() ? Effect.void : Effect.asVoid(Queue.offer(entries, entry)))
 
   /** What is complete with the parts counts once they are on their way. */
   const publish = (published: ReadonlyArray<StepPart>, ...marks: ReadonlyArray<Mark>) =>
     Effect.flatMap(Effect.forEach(published, encode), (texts) =>
       Effect.andThen(
-        Queue.offer(entries, { _tag: "Group", texts: texts.flat(), marks }),
+        offer({ _tag: "Group", texts: texts.flat(), marks }),
         Effect.sync(() => marks.forEach((mark) => held.add(mark)))
       ))
 
@@ -180,7 +194,7 @@ export const make = Effect.fnUntraced(function*(
       Effect.suspend(() => {
         quiet.delete(step)
         // a delta cannot change until its batch is written, and may grow until then
-        return isDelta(part) ? Effect.asVoid(Queue.offer(entries, { _tag: "Delta", part })) : publish([part])
+        return isDelta(part) ? offer({ _tag: "Delta", part }) : publish([part])
       }),
     written: (step, answer) => Effect.andThen(publish([], ["answer", step, answer]), flush),
     answered: (step, answer, { rest, whole }) =>

@@ -1,7 +1,7 @@
 /** The log of a run's parts: who may write into it, and what is in it whatever is cut off. */
 import { describe, expect, it } from "@effect/vitest"
 import { defineAgent, EffectStore, Engine, tool } from "chamvi-effect"
-import { Deferred, Effect, Fiber, Layer, Logger, Schema, type Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Schema, Scope } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
@@ -217,8 +217,13 @@ describe("a writer of a run's parts", () => {
         (part) => Effect.andThen(writer.live(0, part), Effect.sync(() => told++)),
         { discard: true }
       ))
-      while (told < 200) yield* Effect.yieldNow
-      for (let turn = 0; turn < 1000; turn++) yield* Effect.yieldNow
+      // until the model tells nothing more
+      let before = -1
+      while (before !== told) {
+        before = told
+        yield* Effect.repeat(Effect.yieldNow, { times: 1000 })
+      }
+      expect(told).toBeGreaterThan(200)
       expect(told).toBeLessThan(1000)
       yield* Deferred.succeed(gate, undefined)
       yield* Fiber.join(model)
@@ -264,6 +269,30 @@ describe("a writer of a run's parts", () => {
         text("b"),
         text("c")
       ])
+    }))
+
+  it.live("holds up nobody who outlives its pass", () =>
+    Effect.gen(function*() {
+      const memory = yield* makeMemory
+      const log = logOf()
+      const stuck = yield* Deferred.make<void>()
+      const parts: RunParts = {
+        ...memory,
+        append: (log, row) =>
+          row.seq === 1 ? memory.append(log, row) : Effect.andThen(Deferred.succeed(stuck, undefined), Effect.never)
+      }
+      const scope = yield* Scope.make()
+      const writer = yield* Effect.provideService(makeWriter({ parts, log, values }), Scope.Scope, scope)
+      const activity = yield* Effect.forkChild(
+        Effect.forEach(Array.from({ length: 1000 }), () => writer.live(0, result(1)), { discard: true })
+      )
+      const flushing = yield* Effect.forkChild(writer.flush)
+      yield* Deferred.await(stuck)
+      yield* Scope.close(scope, Exit.interrupt())
+      yield* Fiber.join(activity)
+      yield* Fiber.join(flushing)
+      yield* writer.written(0, "answer")
+      expect(yield* partsIn(memory, log)).toEqual([])
     }))
 
   it.live("adds nothing to a run that was cancelled meanwhile", () =>
