@@ -158,23 +158,16 @@ const database = ({ maxConnections, schema, url }: Checked) =>
   ))
 
 /** Makes its table one process at a time: Postgres fails those that make one at once. */
-const keyValues = Layer.effect(
-  KeyValueStore.KeyValueStore,
-  Effect.gen(function*() {
-    const sql = yield* SqlClient.SqlClient
-    const scope = yield* Effect.scope
-    const store = Layer.buildWithScope(Layer.fresh(KeyValueStore.layerSql({ table: "chamvi_key_values" })), scope)
-    return Context.get(
-      yield* Effect.mapError(
-        sql.withTransaction(
-          Effect.andThen(sql`SELECT pg_advisory_xact_lock(hashtext('chamvi_key_values'))`, store)
-        ),
-        failure
-      ),
-      KeyValueStore.KeyValueStore
-    )
-  })
-)
+const makeKeyValues = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const scope = yield* Effect.scope
+  const store = Layer.buildWithScope(KeyValueStore.layerSql({ table: "chamvi_key_values" }), scope)
+  const built = yield* Effect.mapError(
+    sql.withTransaction(Effect.andThen(sql`SELECT pg_advisory_xact_lock(hashtext('chamvi_key_values'))`, store)),
+    failure
+  )
+  return Context.get(built, KeyValueStore.KeyValueStore)
+})
 
 /** Locks and notices belong to the whole database, and not to a schema. */
 const prefixOf = (schema: string | undefined) =>
@@ -209,7 +202,7 @@ const layerOf = (
   ).pipe(
     Layer.provide([
       Layer.unwrap(Effect.map(prefixOf(options.schema), executions)),
-      keyValues
+      Layer.effect(KeyValueStore.KeyValueStore, makeKeyValues)
     ]),
     Layer.provide(Layer.effect(
       Notices.Notices,
