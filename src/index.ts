@@ -44,6 +44,7 @@ export {
 } from "./EffectTool.ts"
 export { embed, embedMany, type EmbedManyOptions, type EmbedOptions } from "./Embed.ts"
 export { Engine } from "./Engine.ts"
+export { EngineTelemetry } from "./EngineTelemetry.ts"
 export type { RunInput, RunResult } from "./engine/agentTypes.ts"
 export * from "./engine/errors.ts"
 export type { IEngine, RunError, RunInfo, StartError } from "./engine/IEngine.ts"

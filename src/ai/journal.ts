@@ -16,6 +16,7 @@ import { collectStream } from "./collectStream.ts"
 import { contentParts, isSeries, ofCall } from "./contentParts.ts"
 import type { Publisher } from "./Publisher.ts"
 import type { StepPart } from "./StepPart.ts"
+import { showReplay } from "./telemetry/callSpan.ts"
 import { ToolFailure } from "./ToolFailure.ts"
 
 export type { Verdict } from "./approvalRules.ts"
@@ -73,6 +74,8 @@ export class Loop {
   readonly #parked = Deferred.makeUnsafe<void, unknown>()
   /** The step that the loop is in. */
   step = -1
+  /** What was answered from storage in the step that the loop is in: its model call, and tool calls by their ids. */
+  readonly replayed = { model: false, calls: new Set<string>() }
   /** What the execution was suspended with under the loop, or taken from this process. */
   interruption: Cause.Cause<never> | undefined
   #idle = Deferred.makeUnsafe<void>()
@@ -208,14 +211,19 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
               ),
               Effect.tap(() => publisher.written(step, answer))
             )
-          const call = Effect.flatMap(publisher.begin(step), (answer) =>
-            Effect.map(
+          let isReplay = true
+          const call = Effect.flatMap(publisher.begin(step), (answer) => {
+            isReplay = false
+            return Effect.map(
               options.stream ? streamed(answer) : generated,
               (result): ModelAnswer => ({ answer, result: withoutBodies(result) })
-            ))
+            )
+          })
           // an activity may outlive the run that asked for it: that its request was aborted is no answer, and is not kept
           const whole = Effect.catch(call, (error) => stop.aborted ? Effect.never : Effect.fail(error))
           const stored = await loop.run(journal.model(step, whole), stop) as ModelAnswer
+          loop.replayed.model = isReplay
+          if (isReplay) showReplay()
           answer = stored.answer
           const { result } = stored
           made = new Set(result.content.flatMap((part) => part.type === "tool-call" ? [part.toolCallId] : []))
@@ -233,6 +241,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
     decided = new Map()
     executed = new Map()
     waiting.clear()
+    loop.replayed.calls.clear()
     const prepared: unknown = await options.prepareStep?.(given as never)
     return Predicate.isObject(prepared) && "model" in prepared && prepared.model !== undefined
       ? { ...prepared, model: wrapModel(prepared.model as LanguageModel) }
@@ -292,8 +301,13 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
       })
       const show = (output: unknown) =>
         publisher.live(step, { type: "tool-result", ...ofThis, output, preliminary: true })
+      let isReplay = true
+      const called = Effect.suspend(() => {
+        isReplay = false
+        return outcomeOf(execute, input, call, show)
+      })
       const ended = Effect.tap(
-        journal.tool(place, outcomeOf(execute, input, call, show)),
+        journal.tool(place, called),
         (outcome) =>
           publisher.once(
             step,
@@ -304,6 +318,10 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
           )
       )
       const outcome = await loop.run(ended, stops)
+      if (isReplay) {
+        loop.replayed.calls.add(call.toolCallId)
+        showReplay()
+      }
       if (outcome._tag === "Failure") throw new ToolFailure(outcome.text)
       return outcome.output
     }

@@ -3,6 +3,7 @@
  */
 import { Effect } from "effect"
 import type { EngineStoreError, PendingApproval, RunFailure, RunTrouble } from "./errors.ts"
+import type { RunTrace } from "./telemetry.ts"
 
 /**
  * - `queued`: it has been started, or goes on, as soon as a process has room for it.
@@ -38,6 +39,8 @@ export interface RunRow {
   readonly failure: RunFailure | undefined
   /** What came of it. */
   readonly outcome: string | undefined
+  /** The span that it was started in, if there was one. */
+  readonly trace: RunTrace | undefined
   /** Milliseconds. */
   readonly createdAt: number
   readonly updatedAt: number

@@ -12,6 +12,7 @@ import type { AnyAgent, StartError } from "./IEngine.ts"
 import { toStored } from "./runInput.ts"
 import type { RunIndex, RunRow } from "./RunIndex.ts"
 import type { Runs } from "./runs.ts"
+import { currentTrace } from "./telemetry.ts"
 
 export const make = (runs: Runs, index: RunIndex) => {
   const add = Effect.fnUntraced(function*(
@@ -40,6 +41,7 @@ export const make = (runs: Runs, index: RunIndex) => {
       attempts: {},
       failure: undefined,
       outcome: undefined,
+      trace: yield* currentTrace,
       createdAt: now,
       updatedAt: now,
       endedAt: undefined

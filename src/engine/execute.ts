@@ -20,9 +20,10 @@ import { approvalSignal, inWords, make as makeJournal, retrySignal, type Trouble
 import { type LoopResult, maxRetriesOf, runLoop } from "./loop.ts"
 import type { Execution, Start, Timer } from "./port.ts"
 import { readInput } from "./runInput.ts"
-import { isOver, type RunIndex, type RunRow } from "./RunIndex.ts"
+import { isOver, type RunIndex, type RunRow, type RunStatus } from "./RunIndex.ts"
 import type { RunParts } from "./RunParts.ts"
 import { make as makeWriter, takeOver } from "./StreamWriter.ts"
+import { annotateEnd, measured, traced } from "./telemetry.ts"
 import { toolsOfRun } from "./tools.ts"
 import { make as makeValues, untilStored } from "./values.ts"
 
@@ -82,6 +83,8 @@ export const execute =
               ? { ...row, updatedAt: now, ...change(row, now) }
               : undefined))
       )
+    const ends = (status: RunStatus, change: Partial<RunRow> = {}) =>
+      update((_, now) => ({ approvals: [], troubles: [], ...change, status, endedAt: now }))
     const current = Effect.map(
       untilStored(index.get(start.runId)),
       (row) => row?.incarnation === start.incarnation ? row : undefined
@@ -95,13 +98,17 @@ export const execute =
         ? Effect.succeed(true)
         : untilStored(takeOver(parts, start)).pipe(
           // whoever thaws now adds nothing to the stream of a run that is over
-          Effect.andThen(update((_, now) => ({ status: "cancelled", ...nothingAwaited, endedAt: now }))),
+          Effect.andThen(ends("cancelled")),
           Effect.as(false)
         ))
 
     const pass = Effect.gen(function*(): Effect.fn.Return<Passed> {
       const row = yield* update((row) => isOver(row) || row.cancelling ? {} : { status: "running", failure: undefined })
       if (row === undefined || !(yield* goesOn)) return over
+      return yield* traced(row, Effect.annotateLogs(passOf(row), { run: row.runId, agent: row.agent }))
+    })
+
+    const passOf = Effect.fnUntraced(function*(row: RunRow): Effect.fn.Return<Passed> {
       const context = yield* Effect.context()
       const loop = new Loop(context)
       const awaited: Awaited = { approvals: new Set(), timers: [] }
@@ -109,14 +116,19 @@ export const execute =
         Effect.scoped(attempt(ground, agent, start, execution, row, loop, update, awaited))
       )
       if (Exit.isSuccess(exit)) {
-        if (Option.isNone(exit.value)) return { _tag: "Parked", interruption: loop.interruption, awaited }
+        if (Option.isNone(exit.value)) {
+          yield* annotateEnd("parked")
+          return { _tag: "Parked", interruption: loop.interruption, awaited }
+        }
         const outcome = exit.value.value
-        yield* update((_, now) => ({ status: "completed", ...nothingAwaited, outcome, endedAt: now }))
+        yield* annotateEnd("completed")
+        yield* ends("completed", { outcome })
         return over
       }
       const failure = failureOf(exit.cause, loop.step)
       const again = isOutputMissing(Cause.squash(exit.cause)) ? loop.step : null
-      yield* update((_, now) => ({ status: "failed", ...nothingAwaited, failure, again, endedAt: now }))
+      yield* annotateEnd("failed", failure.name)
+      yield* ends("failed", { failure, again })
       return { _tag: "Failed", generation: row.retries }
     })
 
@@ -137,7 +149,11 @@ export const execute =
     const whole: Effect.Effect<void> = Effect.flatMap(goesOn, (goesOn) =>
       goesOn
         ? Effect.flatMap(
-          gate.within(start.agent, impatient(ground.patience, pass), execution.lost),
+          measured(
+            start.agent,
+            impatient(ground.patience, pass),
+            (pass) => gate.within(start.agent, pass, execution.lost)
+          ),
           (passed) => passed._tag === "Over" ? Effect.void : Effect.andThen(wait(passed), whole)
         )
         : Effect.void)
@@ -154,8 +170,6 @@ const impatient = <A>(patience: number, effect: Effect.Effect<A>): Effect.Effect
     ))
 
 const over = { _tag: "Over" } as const
-
-const nothingAwaited = { approvals: [], troubles: [] } as const
 
 type Update = (change: (row: RunRow, now: number) => Partial<RunRow>) => Effect.Effect<RunRow | undefined>
 
@@ -189,6 +203,7 @@ const attempt = Effect.fnUntraced(function*(
   const settled = (id: string) =>
     update((row) => ({ approvals: row.approvals.filter((approval) => approval.id !== id) }))
   const journal = makeJournal({
+    agent: start.agent,
     execution,
     values,
     generation: row.retries,

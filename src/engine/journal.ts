@@ -6,9 +6,11 @@ import { type CallPlace, EndsLoop, type Journal, ParksLoop, type ToolOutcome, ty
 import { RunRowTooLargeError } from "./errors.ts"
 import { isPassing, isStoreTrouble, patient, repeated, sleepAfter } from "./patience.ts"
 import type { Execution, Timer } from "./port.ts"
+import { type ActivityKind, countActivity, countRetry } from "./telemetry.ts"
 import type { Values } from "./values.ts"
 
 export interface JournalOptions {
+  readonly agent: string
   readonly execution: Execution
   readonly values: Values
   /** How often the run was retried. */
@@ -89,11 +91,23 @@ export const retrySignal = (generation: number): string => `retry/${generation}`
 export const make = (options: JournalOptions): Journal => {
   const { execution, generation, maxRetries, redo, values } = options
 
-  const activity = (name: string, attempt: number, body: Effect.Effect<Stored>): Effect.Effect<Stored> =>
-    Effect.flatMap(
-      execution.activity(name, attempt, Effect.flatMap(body, (answer) => kept(name, answer))),
-      (text) => values.read(text) as Effect.Effect<Stored>
-    )
+  const activity = (
+    kind: ActivityKind,
+    name: string,
+    attempt: number,
+    body: Effect.Effect<Stored>
+  ): Effect.Effect<Stored> => {
+    let from: "execution" | "storage" = "storage"
+    const executed = Effect.suspend(() => {
+      from = "execution"
+      return Effect.flatMap(body, (answer) => kept(name, answer))
+    })
+    return Effect.flatMap(execution.activity(name, attempt, executed), (text) =>
+      Effect.andThen(
+        countActivity(options.agent, kind, from),
+        values.read(text) as Effect.Effect<Stored>
+      ))
+  }
 
   /** How `call` ends, failures too. */
   const ended = (call: Effect.Effect<unknown, unknown>): Effect.Effect<Stored> =>
@@ -104,6 +118,7 @@ export const make = (options: JournalOptions): Journal => {
 
   /** The stored answer of what `body` is about; where an earlier one is no good, that of its next attempt. */
   const stored = (
+    kind: ActivityKind,
     name: string,
     body: (before: number) => Effect.Effect<Stored>,
     isGood: (generation: number) => boolean,
@@ -111,7 +126,7 @@ export const make = (options: JournalOptions): Journal => {
     place?: CallPlace
   ): Effect.Effect<unknown, unknown> => {
     const from = (attempt: number, before: number): Effect.Effect<unknown, unknown> =>
-      Effect.flatMap(activity(name, attempt, body(before)), (answer) => {
+      Effect.flatMap(activity(kind, name, attempt, body(before)), (answer) => {
         if (answer.generation < generation && !(answer._tag === "Done" && isGood(answer.generation))) {
           return from(attempt + 1, 0)
         }
@@ -124,7 +139,7 @@ export const make = (options: JournalOptions): Journal => {
         const timer = { name: `${name}/${attempt}`, delay: sleepAfter(answer.before) }
         return Effect.flatMap(execution.wentOff(timer.name), (wentOff) =>
           wentOff
-            ? from(attempt + 1, answer.before + 1)
+            ? Effect.andThen(countRetry(options.agent, "tool"), from(attempt + 1, answer.before + 1))
             : Effect.andThen(
               options.troubled({
                 activity: name,
@@ -177,13 +192,15 @@ export const make = (options: JournalOptions): Journal => {
   return {
     model: (step, call) =>
       stored(
+        "model",
         `step-${step}/model`,
-        () => ended(repeated(call, maxRetries)),
+        () => ended(repeated(call, maxRetries, countRetry(options.agent, "model"))),
         (generation) => !redo.slice(generation).includes(step)
       ),
     tool: (place, call) =>
       Effect.mapError(
         stored(
+          "tool",
           `step-${place.step}/tool/${keptId(place.toolCallId)}/${place.occurrence}`,
           endedOrInTrouble(call),
           () => true,
@@ -196,7 +213,12 @@ export const make = (options: JournalOptions): Journal => {
     approval: (place, input, rules) => {
       const id = answerId(place)
       return Effect.flatMap(
-        stored(`step-${place.step}/rules/${keptId(place.toolCallId)}/${place.occurrence}`, () => ended(rules), () => true),
+        stored(
+          "rules",
+          `step-${place.step}/rules/${keptId(place.toolCallId)}/${place.occurrence}`,
+          () => ended(rules),
+          () => true
+        ),
         (verdict) =>
           (verdict as Verdict).type !== "user-approval"
             ? Effect.succeed(verdict as Verdict)

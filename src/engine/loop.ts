@@ -48,7 +48,7 @@ export const runLoop = (given: LoopOptions): Effect.Effect<Option.Option<LoopRes
         if (model === undefined) return yield* noModel()
         const call = bindCall({ ...options, tools }, context, ({ callbacks, signal, tools }) => {
           const { prepareStep, toolApproval } = callbacks
-          const watched = observer.watching({ ...callbacks, ...withOriginals(callbacks) })
+          const watched = observer.watching({ ...callbacks, ...withOriginals(callbacks) }, loop.replayed)
           const ours = journaled(
             {
               model,

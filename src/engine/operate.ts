@@ -10,6 +10,7 @@ import type { IEngine, RunInfo } from "./IEngine.ts"
 import { approvalSignal } from "./journal.ts"
 import { isOver, type RunFilter, type RunIndex, type RunRow } from "./RunIndex.ts"
 import type { Runs } from "./runs.ts"
+import { countRetry } from "./telemetry.ts"
 
 export interface OperateOptions {
   readonly runs: Runs
@@ -54,6 +55,7 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
       if (row.status !== "queued" || row.retries === 0) {
         return yield* new RunNotFailedError({ runId, status: row.status })
       }
+      yield* countRetry(row.agent, "run")
       yield* runs.push(row)
     }),
     approve: respond("approved"),

@@ -15,9 +15,20 @@ const backoff = Schedule.exponential("2 seconds").pipe(
 /** Repeats a model call as the AI SDK would. */
 export const repeated = (
   call: Effect.Effect<unknown, unknown>,
-  maxRetries: number
+  maxRetries: number,
+  /** Told before each repetition. */
+  repeating: Effect.Effect<void>
 ): Effect.Effect<unknown, unknown> => {
-  const classified: Effect.Effect<unknown, AiError> = Effect.mapError(call, (cause) => AiError.from(cause))
+  let isFirst = true
+  const told = Effect.suspend(() => {
+    if (!isFirst) return repeating
+    isFirst = false
+    return Effect.void
+  })
+  const classified: Effect.Effect<unknown, AiError> = Effect.mapError(
+    Effect.andThen(told, call),
+    (cause) => AiError.from(cause)
+  )
   const tried = Effect.retry(classified, {
     times: maxRetries,
     while: (error) => error.isRetryable && error.reason !== "Timeout",

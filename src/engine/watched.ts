@@ -1,8 +1,9 @@
 /**
- * An index of runs that wakes who waits for a run of this process.
+ * An index of runs that counts what begins and ends, and then wakes who waits for a run of this process.
  */
 import { Deferred, Effect, type Scope } from "effect"
-import type { RunIndex } from "./RunIndex.ts"
+import { isOver, type RunIndex, type RunRow, type RunStatus } from "./RunIndex.ts"
+import { countEnded, countStarted } from "./telemetry.ts"
 
 export interface Watched {
   readonly index: RunIndex
@@ -11,6 +12,8 @@ export interface Watched {
   /** Wakes who waits for a run that another process has changed. */
   readonly hear: (runId: string) => void
 }
+
+const hasEnded = (row: RunRow): boolean => isOver(row) || row.status === "failed"
 
 export const watched = (index: RunIndex): Watched => {
   const watchers = new Map<string, Set<Deferred.Deferred<void>>>()
@@ -24,8 +27,26 @@ export const watched = (index: RunIndex): Watched => {
     hear,
     index: {
       ...index,
-      insert: (row) => Effect.tap(index.insert(row), () => tell(row.runId)),
-      update: (runId, change) => Effect.tap(index.update(runId, change), () => tell(runId)),
+      insert: (row) =>
+        Effect.tap(
+          index.insert(row),
+          (known) => Effect.andThen(known === undefined ? countStarted(row.agent) : Effect.void, tell(row.runId))
+        ),
+      update: (runId, change) =>
+        Effect.suspend(() => {
+          let before: RunStatus | undefined
+          const noted = (row: RunRow) => {
+            before = row.status
+            return change(row)
+          }
+          return Effect.tap(index.update(runId, noted), (row) =>
+            Effect.andThen(
+              row !== undefined && row.status !== before && hasEnded(row)
+                ? countEnded(row.agent, row.status)
+                : Effect.void,
+              tell(runId)
+            ))
+        }),
       remove: (runId) => Effect.tap(index.remove(runId), () => tell(runId))
     },
     changed: (runId) =>

@@ -24,7 +24,7 @@ const ranks: ReadonlyArray<readonly [rank: number, ...paths: ReadonlyArray<strin
     "AiTelemetry.ts"
   ],
   [4, "Output.ts", "WrapTools.ts", "Step.ts", "ai/"],
-  [5, "Agent.ts", "Engine.ts", "RunStream.ts", "engine/"],
+  [5, "Agent.ts", "Engine.ts", "EngineTelemetry.ts", "RunStream.ts", "engine/"],
   [6, "RedisEffectStore.ts", "redis/"],
   [6, "ClusterEngine.ts", "SqliteEngine.ts", "engineSql/"],
   [6, "SqlEffectStore.ts", "SqliteEffectStore.ts", "SqliteClient.ts", "sql/", "sqlite/", "testing/", "cli/"],

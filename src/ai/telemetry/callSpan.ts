@@ -7,6 +7,12 @@ import { Clock, Context, Effect, type Exit, References, Tracer } from "effect"
 /** Set while spans are made, and never otherwise. */
 export const callSpan = new AsyncLocalStorage<Tracer.AnySpan>()
 
+/** Says in the span of the call under way, if there is one, that its answer was stored. */
+export const showReplay = (): void => {
+  const span = callSpan.getStore()
+  if (span?._tag === "Span") span.attribute("chamvi.replayed", true)
+}
+
 /**
  * Runs `evaluate` in a fiber of the call whose span is `span`. The fiber lasts for the synchronous part only, which is
  * enough: a tool that the SDK calls there finds its fiber, and a tracer that keeps a context of its own, as that of

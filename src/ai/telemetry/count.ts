@@ -4,10 +4,10 @@
 import type { Context } from "effect"
 import { series } from "./metrics.ts"
 
-/** Names come from a program's code, and a few from models; whoever makes them up on the way shall not fill the memory. */
+/** Makes each thing once. Names come from a program's code, and a few from models; whoever makes them up on the way shall not fill the memory. */
 const most = 10_000
 
-const remembered = <K extends string, V>(make: (name: K) => V) => {
+export const remembered = <K extends string, V>(make: (name: K) => V) => {
   const known = new Map<K, V>()
   return (name: K): V => {
     let made = known.get(name)

@@ -53,7 +53,7 @@ type Callback = (event: never) => unknown
  * Whether somebody sees spans of this fiber. Effect's default tracer shows its spans to nobody, but to a program that asks for
  * its current one: that is no reason to make more of them, however many are open.
  */
-const isTraced = ({ cache }: Fiber.Fiber<unknown, unknown>): boolean =>
+export const isTraced = ({ cache }: Fiber.Fiber<unknown, unknown>): boolean =>
   cache.tracerEnabled && cache.tracer !== undefined && cache.tracer !== Tracer.nativeTracer
 
 export class Observer {
@@ -90,21 +90,34 @@ export class Observer {
   }
 
   /** The options that make the SDK tell of the call; to be spread behind all others, `callbacks` included. */
-  watching(callbacks: Callbacks): Callbacks {
-    const { onStepEnd, onToolExecutionEnd } = callbacks as Readonly<Record<string, Callback | undefined>>
+  watching(callbacks: Callbacks, replayed?: Replayed): Callbacks {
+    const { experimental_onLanguageModelCallEnd, onLanguageModelCallEnd, onStepEnd, onToolExecutionEnd } =
+      callbacks as Readonly<Record<string, Callback | undefined>>
     return {
       ...callbacks,
-      onStepEnd: (event: StepEnd) => {
-        this.#used(event.model?.modelId ?? this.#model, event.usage)
-        return onStepEnd?.(event as never)
-      },
+      ...replayed === undefined
+        ? {
+          onStepEnd: (event: StepEnd) => {
+            this.#used(event.model?.modelId ?? this.#model, event.usage)
+            return onStepEnd?.(event as never)
+          }
+        }
+        // a step may end in another pass than the one that its model was called in
+        : {
+          onLanguageModelCallEnd: (event: ModelEnd) => {
+            if (!replayed.model) this.#used(event.modelId, event.usage)
+            return (onLanguageModelCallEnd ?? experimental_onLanguageModelCallEnd)?.(event as never)
+          }
+        },
       onToolExecutionEnd: (event: ToolEnd) => {
-        countTool(
-          this.#context,
-          event.toolCall.toolName,
-          event.toolOutput.type === "tool-result",
-          event.toolExecutionMs
-        )
+        if (replayed?.calls.has(event.toolCall.toolCallId) !== true) {
+          countTool(
+            this.#context,
+            event.toolCall.toolName,
+            event.toolOutput.type === "tool-result",
+            event.toolExecutionMs
+          )
+        }
         return onToolExecutionEnd?.(event as never)
       },
       ...this.telemetry
@@ -149,13 +162,24 @@ export class Observer {
   }
 }
 
+/** What was answered from storage in the step under way, and is counted already: its model call, and tool calls by their ids. */
+export interface Replayed {
+  readonly model: boolean
+  readonly calls: ReadonlySet<string>
+}
+
+interface ModelEnd {
+  readonly modelId: string
+  readonly usage: Tokens
+}
+
 interface StepEnd {
   readonly model?: { readonly modelId: string } | undefined
   readonly usage: Tokens
 }
 
 interface ToolEnd {
-  readonly toolCall: { readonly toolName: string }
+  readonly toolCall: { readonly toolName: string; readonly toolCallId: string }
   readonly toolOutput: { readonly type: string }
   readonly toolExecutionMs: number
 }
