@@ -63,12 +63,21 @@ const unreadable = ({ key, tool }: Call, problem: string) => new EffectRecordErr
 
 const doubts: ReadonlyArray<unknown> = ["none", "tried", "inDoubt"] satisfies ReadonlyArray<Doubt>
 
+/** An age that is no number would never be over. */
+const isEarlier = (earlier: unknown): boolean =>
+  Predicate.isObject(earlier)
+  && "age" in earlier && Number.isFinite(earlier.age)
+  && "fingerprint" in earlier && typeof earlier.fingerprint === "string"
+
 /** A store's author may err: what says less than it must is no grant, and no reason to wait. */
 export const isClaimReply = (answer: unknown): boolean => {
   if (!Predicate.isObject(answer)) return false
-  const reply = answer as { readonly [field in "_tag" | "doubt" | "remaining" | "token" | "tool"]?: unknown }
+  const reply = answer as {
+    readonly [field in "_tag" | "doubt" | "earlier" | "remaining" | "token" | "tool"]?: unknown
+  }
   return reply._tag === "Claimed"
-    ? typeof reply.token === "number" && doubts.includes(reply.doubt)
+    ? Number.isSafeInteger(reply.token) && doubts.includes(reply.doubt)
+      && (reply.earlier === undefined || isEarlier(reply.earlier))
     : reply._tag === "Recorded"
     ? typeof reply.tool === "string"
     : reply._tag === "Held"

@@ -7,6 +7,36 @@ const replies: ReadonlyArray<readonly [string, unknown]> = [
   ["a grant without a token", { _tag: "Claimed", doubt: "none", attempt: 1, takenOver: false }],
   ["a grant without a doubt", { _tag: "Claimed", token: 1, attempt: 1, takenOver: false }],
   ["a grant with a doubt that is none", { _tag: "Claimed", token: 1, doubt: "maybe", attempt: 1, takenOver: false }],
+  ["a grant whose token is no number", { _tag: "Claimed", token: NaN, doubt: "none", attempt: 1, takenOver: false }],
+  ["a grant whose token is not exact", {
+    _tag: "Claimed",
+    token: 2 ** 53,
+    doubt: "none",
+    attempt: 1,
+    takenOver: false
+  }],
+  ["a grant whose earlier attempt is null", { _tag: "Claimed", token: 1, doubt: "tried", attempt: 2, earlier: null }],
+  ["a grant whose earlier attempt has no age", {
+    _tag: "Claimed",
+    token: 1,
+    doubt: "tried",
+    attempt: 2,
+    earlier: { fingerprint: "" }
+  }],
+  ["a grant whose earlier attempt has an age that is no number", {
+    _tag: "Claimed",
+    token: 1,
+    doubt: "tried",
+    attempt: 2,
+    earlier: { age: NaN, fingerprint: "" }
+  }],
+  ["a grant whose earlier attempt has no fingerprint", {
+    _tag: "Claimed",
+    token: 1,
+    doubt: "tried",
+    attempt: 2,
+    earlier: { age: 1 }
+  }],
   ["a record without a tool", { _tag: "Recorded", result: `{"value":1}`, outcome: "executed", fingerprint: "" }],
   ["a holder without a tool", { _tag: "Held", owner: "x", remaining: 5 }],
   ["a holder whose time left is no number", { _tag: "Held", tool: "t", owner: "x", remaining: Number.NaN }],
