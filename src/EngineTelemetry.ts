@@ -36,14 +36,14 @@ import { metrics } from "./engine/telemetry.ts"
  *     warnings: []
  *   })
  * })
- * const greeter = defineAgent({ name: "greeter", model })
+ * const hello = defineAgent({ name: "hello", model })
  *
  * const program = Effect.gen(function*() {
- *   yield* Engine.run(greeter, { runId: "1", prompt: "Say hello." })
- *   const completed = Metric.withAttributes(EngineTelemetry.ended, { agent: "greeter", status: "completed" })
+ *   yield* Engine.run(hello, { runId: "1", prompt: "Say hello." })
+ *   const completed = Metric.withAttributes(EngineTelemetry.ended, { agent: "hello", status: "completed" })
  *   return (yield* Metric.value(completed)).count
  * })
- * const Live = greeter.layer.pipe(Layer.provideMerge(Engine.layerMemory()))
+ * const Live = hello.layer.pipe(Layer.provideMerge(Engine.layerMemory()))
  *
  * await Effect.runPromise(Effect.provide(program, Live)) // => 1
  * ```

@@ -305,4 +305,3 @@ export class EngineSettingError
     return `The engine's setting ${this.setting} ${oneLine(this.problem)}`
   }
 }
-
