@@ -23,7 +23,7 @@ const nanos = (millis: number): bigint => BigInt(Math.round(millis * 1e6))
  * Turns of the event loop without a sign of work after which time is skipped. One too few does no harm: what is skipped are
  * waits, and never while a hook or the store is at work.
  */
-const quietTurns = 3
+const quietTurns = 5
 
 export class LabClock {
   private readonly timers = new Set<Timer>()
@@ -87,8 +87,15 @@ export class LabClock {
         seen = this.signs
         if (quiet >= quietTurns) this.skip()
       })
-      return Effect.forever(Effect.andThen(sleepReally(1), turn))
+      // turns that only let others run are quick, and a long wait is a heartbeat after the other
+      const next = Effect.suspend(() => isBusy() || this.waiting.length === 0 ? sleepReally(1) : Effect.yieldNow)
+      return Effect.forever(Effect.andThen(next, turn))
     })
+  }
+
+  /** Lets time pass as it does, for as long as `work` takes. */
+  during<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return Effect.raceFirst(work, this.drive(() => true))
   }
 
   private get waiting(): ReadonlyArray<Timer> {

@@ -159,19 +159,23 @@ export class LabProcess implements Sleeper {
     })
   }
 
-  /** Runs `work` between its two borders. */
-  within<A, E, R>(name: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
-    const bordered = Effect.andThen(
-      this.border(`before ${name}`),
-      Effect.tap(work, () => this.border(`after ${name}`))
-    )
+  /** Counts `work` as work, for as long as it runs. */
+  atWork<A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
     return Effect.ensuring(
       Effect.suspend(() => {
         this.works++
-        return bordered
+        return work
       }),
       Effect.sync(() => this.works--)
     )
+  }
+
+  /** Runs `work` between its two borders. */
+  within<A, E, R>(name: string, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> {
+    return this.atWork(Effect.andThen(
+      this.border(`before ${name}`),
+      Effect.tap(work, () => this.border(`after ${name}`))
+    ))
   }
 
   /** The same for a Stream. */
@@ -258,11 +262,12 @@ export class LabProcess implements Sleeper {
       })
       const worked = Effect.suspend(() => {
         this.inTransaction = true
-        return transactions.run((ledger) => work(ledgerOf(ledger)))
+        // also while it begins and commits
+        return this.atWork(transactions.run((ledger) => work(ledgerOf(ledger))))
       })
-      return Effect.andThen(
-        Effect.onExit(worked, () => ended),
-        (value) => Effect.as(this.border("after commit"), value)
+      return this.border("before begin").pipe(
+        Effect.andThen(Effect.onExit(worked, () => ended)),
+        Effect.tap(() => this.border("after commit"))
       )
     }
     return { ...transactions, run }

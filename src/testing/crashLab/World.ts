@@ -185,7 +185,7 @@ export class World {
       // what the test itself does is no step of a process
       Context.add(Mark, () => Effect.void)
     )
-    return Effect.provideContext(effect, context as Context.Context<never>).pipe(
+    return this.clock.during(Effect.provideContext(effect, context as Context.Context<never>)).pipe(
       Effect.catchCause((cause) =>
         Effect.fail(new CrashLabError({ tool: name, problem: `${what} failed`, cause: Cause.squash(cause) }))
       )
@@ -224,6 +224,7 @@ const open = Effect.fnUntraced(function*(
   const remote = yield* Layer.buildWithMemoMap(plan.world, memo, scope).pipe(
     Effect.provideService(Clock.Clock, timeOf(plan, clock)),
     Effect.provideService(Mark, mark),
+    (building) => clock.during(building),
     failing("its world")
   )
   const ledger = yield* Layer.buildWithMemoMap(plan.store, memo, scope).pipe(

@@ -66,8 +66,11 @@ const crashes = Effect.fnUntraced(function*(
       const point = crashesAt(borders, ({ trace }) => {
         seen = trace
       })
+      const wanted = plan.only(point.name)
+      // what is not wanted for itself may lead to what is
+      if (!wanted && deep === most) continue
       const finding = yield* tryPoint(plan, point, key)
-      if (plan.only(point.name)) findings.push(finding)
+      if (wanted) findings.push(finding)
       new Set(seen).forEach((border) => next.push([...borders, border]))
     }
     due = next

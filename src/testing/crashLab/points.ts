@@ -86,7 +86,8 @@ const doubleCalls: ReadonlyArray<Point> = [
     story: Effect.fnUntraced(function*(world) {
       const [first, second] = [world.process(), world.process()]
       const gate = first.freezeAt("before execute")
-      const asks = second.freezeAt("before claim")
+      // where there is one connection, a transaction does not come so far as to claim
+      const asks = second.freezeAt(world.plan.subject.facts.transactional ? "before begin" : "before claim")
       const calls = [world.start(first)]
       yield* reached(world, gate.reached, calls[0]!.ended)
       calls.push(world.start(second))
@@ -125,10 +126,14 @@ const executeEndsWith = (name: string, end: Effect.Effect<never, unknown>, dies?
 
 const unknown = Effect.suspend(() => Effect.fail(new EffectOutcomeUnknownError({})))
 
+/** A transaction that ends without its record has nothing to release. */
+const releases: ReadonlyArray<Point> = [
+  executeEndsWith("execute does not know, killed before release", unknown, "before release"),
+  executeEndsWith("execute does not know, killed after release", unknown, "after release")
+]
+
 const lostReplies: ReadonlyArray<Point> = [
   executeEndsWith("execute does not know whether it applied", unknown),
-  executeEndsWith("execute does not know, killed before release", unknown, "before release"),
-  executeEndsWith("execute does not know, killed after release", unknown, "after release"),
   executeEndsWith("execute dies after it applied", Effect.die(new Error("a defect, in the lab"))),
   {
     name: "the caller leaves after it applied",
@@ -233,8 +238,8 @@ export const pointsFor = ({ crowd, lag, plant, subject }: Plan, key: string): Re
   return [
     ...doubleCalls,
     ...lostReplies,
-    // the claim of a transaction is no lease
-    ...(transactional ? [] : frozen),
+    // nor has it a lease to lose
+    ...(transactional ? [] : [...releases, ...frozen]),
     ...(checks && crowd !== undefined ? crowded(crowd) : []),
     ...(checks && lag !== undefined ? [lagging] : []),
     ...(checks && plant !== undefined ? [planted(plant, key)] : [])

@@ -78,9 +78,11 @@ const streaming = (hooks: Hooks, answer: () => unknown): Stream.Stream<unknown, 
 }
 
 const reached = (definition: EffectToolDefinition, hooks: Hooks): EffectToolDefinition => {
-  const { alreadyApplied, execute, streaming: streams } = definition
+  const { alreadyApplied, effectKey, execute, streaming: streams } = definition
   return {
     ...definition,
+    effectKey: effectKey
+      && ((input, ctx, options) => hooks.process.atWork(hookAnswer("effectKey", () => effectKey(input, ctx, options)))),
     execute: (input, options) =>
       streams
         ? streaming(hooks, () => execute(input, options))

@@ -199,6 +199,36 @@ describe("CrashLab", () => {
     }))
 })
 
+describe("the time of a crash lab", () => {
+  it.effect(
+    "passes as it does while hooks, the world and the lab's own helpers work, and is skipped while all wait",
+    () =>
+      Effect.gen(function*() {
+        const slowly = Effect.sleep("2 millis")
+        const tool = defineEffectTool({
+          ...base,
+          settle: "2 hours",
+          effectKey: ({ order }) => Effect.as(slowly, `order:${order}`),
+          alreadyApplied: (key) => Effect.andThen(slowly, find(key)),
+          execute: (_, { effectKey }) => Effect.tap(charge(effectKey), () => slowly)
+        })
+        const report = yield* CrashLab.run({
+          ...remote,
+          tool,
+          input,
+          lag: "1 hour",
+          only: (point) => /^killed after execute|^frozen/.test(point),
+          world: Layer.tap(Bank.layer, () => slowly),
+          reset: slowly,
+          count: () => Effect.andThen(slowly, remote.count())
+        })
+        expect(verdicts(report)).toEqual(["once"])
+        expect(report.points.at(-1)?.calls).toEqual(["killed", "reconciled (taken over)", "recorded"])
+      }),
+    60_000
+  )
+})
+
 describe("CrashLab.assertOnce", () => {
   it.effect("fails with the names of the faults and a table that can be read", () =>
     Effect.gen(function*() {
