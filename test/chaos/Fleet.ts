@@ -5,8 +5,7 @@ import type { EffectEvent } from "chamvi-effect"
 import { Deferred, Effect, FiberSet } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { createInterface } from "node:readline"
-import { fileURLToPath } from "node:url"
-import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
+import { scriptArguments } from "./pace.ts"
 import type { Orders, Told } from "./protocol.ts"
 
 /** A process that executes runs. */
@@ -50,9 +49,8 @@ export interface Fleet {
   readonly crashes: ReadonlyArray<string>
 }
 
-const script = fileURLToPath(new URL("worker.ts", import.meta.url))
-
-export const makeFleet = (orders: Orders, size: number) =>
+/** Starts `size` workers, in the environment `compiled`. */
+export const makeFleet = (orders: Orders, size: number, compiled: NodeJS.ProcessEnv) =>
   Effect.gen(function*() {
     const workers = new Map<number, Worker>()
     const heard: Array<Heard> = []
@@ -60,8 +58,6 @@ export const makeFleet = (orders: Orders, size: number) =>
     const crashes: Array<string> = []
     const done = yield* Deferred.make<void>()
     const places = yield* FiberSet.make()
-    // half of what a start costs is compiling
-    const compiled = yield* temporaryDirectory
     let dismissed = false
 
     const hear = (worker: Worker, told: Told): void => {
@@ -78,11 +74,10 @@ export const makeFleet = (orders: Orders, size: number) =>
     }
 
     const born = Effect.sync((): Worker => {
-      const process = spawn(
-        globalThis.process.execPath,
-        ["--conditions=chamvi-source", "--no-warnings", script, JSON.stringify(orders)],
-        { stdio: ["ignore", "pipe", "inherit"], env: { ...globalThis.process.env, NODE_COMPILE_CACHE: compiled } }
-      )
+      const process = spawn(globalThis.process.execPath, scriptArguments("worker.ts", JSON.stringify(orders)), {
+        stdio: ["ignore", "pipe", "inherit"],
+        env: compiled
+      })
       const worker: Worker = {
         pid: process.pid!,
         process,

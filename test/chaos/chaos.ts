@@ -10,6 +10,7 @@ import { type Agents, makeAgents } from "./agents.ts"
 import type { Database } from "./disturbances.ts"
 import { watcherOf } from "./engines.ts"
 import { makeFleet } from "./Fleet.ts"
+import { warmUp } from "./pace.ts"
 import type { Orders, Run } from "./protocol.ts"
 import { makeRemote } from "./Remote.ts"
 import { makeRuns, runAll } from "./runs.ts"
@@ -27,6 +28,8 @@ export interface Report extends Verdict {
   readonly scenario: string
   readonly blows: number
   readonly seconds: number
+  /** How many times longer leases and takeovers were, since the machine was slow. */
+  readonly pace: number
 }
 
 export interface ChaosOptions {
@@ -70,21 +73,24 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions) =>
   Effect.scoped(Effect.gen(function*() {
     const startedAt = yield* Clock.currentTimeMillis
     const seconds = Effect.map(Clock.currentTimeMillis, (now) => Math.round((now - startedAt) / 1000))
-    const { concurrency, lease, takeover, unprotected } = scenario
+    const { concurrency, unprotected } = scenario
+    const { compiled, pace } = yield* warmUp
+    const lease = Math.round(scenario.lease * pace)
+    const takeover = Math.round(scenario.takeover * pace)
     const runs = makeRuns(scenario.runs, scenario.kinds)
     const { database, engine } = yield* engineFor(scenario, runs, options)
     const remote = yield* makeRemote(makeDice(options.seed + 1))
     const orders: Orders = { remote: remote.url, unprotected, engine, lease, concurrency, takeover, drain: 10_000 }
     const agents = makeAgents(orders)
     const watching = yield* Effect.cached(Layer.build(watcherOf(orders)))
-    const fleet = yield* makeFleet(orders, scenario.workers)
+    const fleet = yield* makeFleet(orders, scenario.workers, compiled)
 
     const waited = engine._tag === "Sqlite"
       ? fleet.done
       : Effect.flatMap(watching, (watcher) => Effect.provideContext(runAll(agents, runs), watcher))
     let blows = 0
     const dice = makeDice(options.seed)
-    const disturbed = scenario.disturbance({ fleet, remote, database, dice, struck: () => void blows++ })
+    const disturbed = scenario.disturbance({ fleet, remote, database, dice, pace, struck: () => void blows++ })
     const shown = Effect.forever(Effect.andThen(
       Effect.map(seconds, (seconds) => options.progress?.({ seconds, effects: remote.applications.length, blows })),
       Effect.sleep("5 seconds")
@@ -117,6 +123,7 @@ export const runScenario = (scenario: Scenario, options: ChaosOptions) =>
       figures,
       violations: [...[...late, ...stuck].map((problem) => ({ runId: "-", problem })), ...violations],
       blows,
+      pace,
       seconds: yield* seconds
     }
     return report

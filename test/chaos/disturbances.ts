@@ -1,7 +1,7 @@
 /**
  * What is done to the workers and the database of a scenario, for as long as there are runs.
  */
-import { Effect } from "effect"
+import { Deferred, Effect, Option } from "effect"
 import type { Fleet, Worker } from "./Fleet.ts"
 import type { Remote } from "./Remote.ts"
 
@@ -18,6 +18,8 @@ export interface Stage {
   readonly remote: Remote
   readonly database: Database | undefined
   readonly dice: () => number
+  /** How many times slower than usual the machine is. */
+  readonly pace: number
   /** Counts a blow. */
   readonly struck: () => void
 }
@@ -96,18 +98,26 @@ export const restart = (period: number): Disturbance =>
     ({ database, dice }) => Effect.suspend(() => database?.restart(Math.floor(dice() * 3000)) ?? Effect.void)
   )
 
-/** Freezes a worker for `millis`, and thaws it. */
+/** Freezes a worker for `millis`, or longer where the machine is slow and all leases are, and thaws it. */
 export const freeze = (period: number, millis: number): Disturbance =>
   every(period, (stage) =>
     Effect.suspend(() => {
-      const { fleet, remote } = stage
-      let frozen: Worker | undefined
+      const { fleet, pace, remote } = stage
+      const frozen = Deferred.makeUnsafe<Worker>()
       toSomebody(stage, (worker) => {
-        frozen = worker
         fleet.freeze(worker)
+        Deferred.doneUnsafe(frozen, Effect.succeed(worker))
       })
-      const thaw = Effect.sync(() => {
-        if (frozen !== undefined) fleet.thaw(frozen)
-      })
-      return Effect.ensuring(Effect.sleep(millis), Effect.andThen(remote.disarm, thaw))
+      const thaw = Effect.flatMap(
+        Deferred.poll(frozen),
+        Option.match({
+          onNone: () => Effect.void,
+          onSome: Effect.map(fleet.thaw)
+        })
+      )
+      // where no request comes that it waits for, nobody is frozen
+      return Effect.timeoutOption(Deferred.await(frozen), millis).pipe(
+        Effect.flatMap((worker) => Option.isSome(worker) ? Effect.sleep(millis * pace) : Effect.void),
+        Effect.ensuring(Effect.andThen(remote.disarm, thaw))
+      )
     }))

@@ -35,8 +35,10 @@ const inWords = (figures: Figures, blows: number, seconds: number): string =>
   + `${blows} blows, ${figures.takenOver} takeovers, ${figures.claimLost} claims lost, `
   + `${figures.reconciled} effects found at the remote; ${seconds} s`
 
-const lines = ({ blows, figures, scenario, seconds, violations }: Report): ReadonlyArray<string> => [
-  `${scenario}: ${inWords(figures, blows, seconds)}: ${violations.length === 0 ? "right" : "WRONG"}`,
+const lines = ({ blows, figures, pace, scenario, seconds, violations }: Report): ReadonlyArray<string> => [
+  `${scenario}: ${inWords(figures, blows, seconds)}${
+    pace > 1 ? ` on a slow machine, with leases ${pace.toFixed(1)} times as long` : ""
+  }: ${violations.length === 0 ? "right" : "WRONG"}`,
   ...violations.slice(0, most).map(({ problem, runId }) => `  ${runId}: ${problem}`),
   ...violations.length > most ? [`  and ${violations.length - most} more`] : []
 ]

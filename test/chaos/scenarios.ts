@@ -4,7 +4,7 @@
 import { type Disturbance, freeze, joinAndLeave, kill, restart } from "./disturbances.ts"
 import type { Kind, ToolName } from "./protocol.ts"
 
-/** Durations are in milliseconds. */
+/** Durations are in milliseconds; leases and takeovers are longer on a slow machine. */
 export interface Scenario {
   readonly name: string
   readonly engine: "Cluster" | "Sqlite"
@@ -24,7 +24,7 @@ export interface Scenario {
 
 const both: ReadonlyArray<Kind> = ["clerk", "courier"]
 
-// leases that no live worker outlives, on a slow machine either
+// leases that no live worker outlives
 const patient = { engine: "Cluster", kinds: both, workers: 3, concurrency: 20, lease: 6000, takeover: 4000 } as const
 
 // as short as the locks of the workers: frozen for longer, a worker loses its claims and its runs

@@ -5,7 +5,6 @@
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { EffectEvent, EffectSettings } from "chamvi-effect"
 import { Effect, Layer, Logger, Schedule } from "effect"
-import { flushCompileCache } from "node:module"
 import { makeAgents } from "./agents.ts"
 import { engineOf } from "./engines.ts"
 import type { Orders, Told } from "./protocol.ts"
@@ -24,8 +23,6 @@ const orphaned = Effect.sync(() => process.ppid).pipe(
 )
 
 const main = Effect.gen(function*() {
-  // Node does so when a process ends, which most of these do not live to see
-  flushCompileCache()
   yield* tell({ _tag: "Ready" })
   if (orders.engine._tag === "Sqlite") {
     yield* runAll(agents, orders.engine.runs)
