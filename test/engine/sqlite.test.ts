@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { defineAgent, defineEffectTool, Engine, tool } from "chamvi-effect"
 import { SqliteEngine } from "chamvi-effect/SqliteEngine"
-import { Deferred, Effect, Layer, Schema } from "effect"
+import { Deferred, Effect, Layer, Logger, Schema } from "effect"
 import { DatabaseSync } from "node:sqlite"
 import { join } from "node:path"
 import { start } from "../fixtures/child.ts"
@@ -107,6 +107,35 @@ describe("SqliteEngine", () => {
         expect(model.doGenerateCalls.length).toBe(2)
       }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(SqliteEngine.layer({ filename })))))
     }))
+
+  it.live("closes at once, and without a word, where no run executes, whatever waits", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const ask = tool({ inputSchema: Schema.Struct({}), needsApproval: true, execute: () => Effect.succeed("asked") })
+      const asks = defineAgent({ name: "asks", model: scripted(calls(["ask", {}])), tools: { ask } })
+      const greets = defineAgent({ name: "greets", model: scripted(says("Hi.")) })
+      const fails = defineAgent({
+        name: "fails",
+        model: scripted(() => Promise.reject(new Error("no"))),
+        maxRetries: 0
+      })
+      const words: Array<unknown> = []
+      yield* Effect.gen(function*() {
+        const engine = yield* Engine
+        expect((yield* engine.run(greets, { runId: "1", prompt: "Hello?" })).text).toBe("Hi.")
+        yield* Effect.flip(engine.run(asks, { runId: "2", prompt: "Ask." }))
+        yield* Effect.flip(engine.run(fails, { runId: "3", prompt: "Fail." }))
+      }).pipe(
+        Effect.provide(
+          Layer.mergeAll(asks.layer, greets.layer, fails.layer).pipe(
+            // to wait for it would take longer than the test may
+            Layer.provideMerge(SqliteEngine.layer({ filename, drain: "1 hour" }))
+          )
+        ),
+        Effect.provide(Logger.layer([Logger.make(({ message }) => words.push(message))]))
+      )
+      expect(words).toEqual([])
+    }), { timeout: 60_000 })
 
   it.live("leaves nothing of a pruned run but its effects, which a run of the same id does not apply again", () =>
     Effect.gen(function*() {
