@@ -26,7 +26,9 @@ import { makeMemory } from "./engine/RunIndex.ts"
  * - The same run id continues the run. One that is over answers what is recorded; another trigger or prompt is a conflict.
  * - A tool call that needs approval (`toolApproval`, `needsApproval`) suspends the run, and holds no process. The calls beside it go
  *   on, and are not called again later.
- * - A ledger that cannot be reached, and a key that another process holds, make a tool call wait. The model never hears of it.
+ * - A ledger that cannot be reached, and a key that another process holds, put the run to sleep after a few seconds, and the tool call
+ *   is made again by itself, up to a minute apart. The model never hears of it. (So a call in a run waits for a key for 3 seconds at most,
+ *   unless its tool has a `waitFor` of its own.)
  * - A run that fails keeps what it failed with in words; `retry` goes on from its last good step.
  *
  * `layerMemory` is for tests. `SqliteEngine.layer` (`chamvi-effect/SqliteEngine`) keeps runs in a file. Both bring the
