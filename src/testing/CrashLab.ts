@@ -35,14 +35,14 @@ export {
  * @category models
  * @since 0.1.0
  */
-export interface CrashWorld<W, RW, R> {
+export interface CrashWorld<W, RW, RS> {
   /**
    * The remote, and the services of the tool: a layer that is built anew for each point. Its clock is the lab's, on which
    * waits cost no time. Default: none.
    */
   readonly world?: Layer.Layer<W, unknown, RW> | undefined
   /** The ledger, built anew for each point, out of the world. Default: `EffectStore.layerMemory`. */
-  readonly store?: Layer.Layer<EffectStore, unknown, R> | undefined
+  readonly store?: Layer.Layer<EffectStore, unknown, RS> | undefined
   /** The run that the calls are made for. Default: its id is `crash-lab`. */
   readonly run?: RunOptions | undefined
 }
@@ -53,11 +53,11 @@ export interface CrashWorld<W, RW, R> {
  * @category models
  * @since 0.1.0
  */
-export interface CrashRemote<R> {
+export interface CrashRemote<RC, RR> {
   /** How many effects the remote holds for the key; what strangers have put there does not count. */
-  readonly count: (key: string) => Effect.Effect<number, unknown, R>
+  readonly count: (key: string) => Effect.Effect<number, unknown, RC>
   /** Empties the remote before each point, where it is in no layer. */
-  readonly reset?: Effect.Effect<unknown, unknown, R> | undefined
+  readonly reset?: Effect.Effect<unknown, unknown, RR> | undefined
   /** Which points to try, by their names. Default: all. */
   readonly only?: ((point: string) => boolean) | undefined
 }
@@ -69,14 +69,14 @@ export interface CrashRemote<R> {
  * @category models
  * @since 0.1.0
  */
-export interface CrashTrouble<R> {
+export interface CrashTrouble<RD, RP> {
   /** Puts so many entries of strangers beside the effect. Shows a check that reads the first page only. */
-  readonly crowd?: ((entries: number) => Effect.Effect<unknown, unknown, R>) | undefined
+  readonly crowd?: ((entries: number) => Effect.Effect<unknown, unknown, RD>) | undefined
   /**
    * Lets a stranger post the marker of the key, as everybody can write it who knows the key. Shows a check that believes
    * everybody.
    */
-  readonly plant?: ((marker: string, key: string) => Effect.Effect<unknown, unknown, R>) | undefined
+  readonly plant?: ((marker: string, key: string) => Effect.Effect<unknown, unknown, RP>) | undefined
   /** By how much the remote may lag behind its own writes. Shows a check that is believed too early. */
   readonly lag?: Duration.Input | undefined
   /** How many processes are killed one after the other, at most. Default: 1. Each more multiplies the points. */
@@ -119,9 +119,9 @@ export interface CrashApplyOnce<A, E, RT, AE, AR> {
  * @category models
  * @since 0.1.0
  */
-export interface CrashProcesses<W, RW, R> extends CrashRemote<R> {
+export interface CrashProcesses<W, RW, RM, RC, RR> extends CrashRemote<RC, RR> {
   /** How to start a process whose program is `CrashLab.child`. Its ledger and its remote must outlive it. */
-  readonly command: Effect.Effect<ChildProcess.StandardCommand, unknown, R> | ChildProcess.StandardCommand
+  readonly command: Effect.Effect<ChildProcess.StandardCommand, unknown, RM> | ChildProcess.StandardCommand
   /** What the processes share, and `count` looks at: a folder, a server; a layer that is built anew for each point. */
   readonly world?: Layer.Layer<W, unknown, RW> | undefined
   /**
@@ -134,7 +134,7 @@ export interface CrashProcesses<W, RW, R> extends CrashRemote<R> {
 /** What is left of the services that the tool and the lab need: each call brings its own. */
 type Left<R, W, RW> = RW | Exclude<R, W | EffectStore | ToolContext | Scope.Scope>
 
-const placeOf = <W, RW, R>(subject: Subject<never>, { run, store, world }: CrashWorld<W, RW, R>): ChildPlan => ({
+const placeOf = <W, RW, RS>(subject: Subject<never>, { run, store, world }: CrashWorld<W, RW, RS>): ChildPlan => ({
   subject,
   // both are built with the services that the lab itself runs with
   world: (world ?? Layer.empty) as ChildPlan["world"],
@@ -142,9 +142,9 @@ const placeOf = <W, RW, R>(subject: Subject<never>, { run, store, world }: Crash
   run: run ?? { runId: "crash-lab" }
 })
 
-const planOf = <W, RW, R>(
+const planOf = <W, RW, RS, RC, RR, RD, RP>(
   subject: Subject<never>,
-  options: CrashWorld<W, RW, R> & CrashRemote<R> & CrashTrouble<R>,
+  options: CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP>,
   inRealTime = false
 ): Plan => {
   const { count, crowd, lag, only, plant, reset } = options
@@ -164,14 +164,37 @@ const subjectOf = <T extends LabTool, RT>(options: CrashSubject<T, RT>): Subject
   return toolSubject({ tool, name, input, inOtherWords: inOtherWords ?? input, context }) as Subject<never>
 }
 
-const run = <T extends LabTool, RT = never, W = never, RW = never, R = never>(
-  options: CrashSubject<T, RT> & CrashWorld<W, RW, R> & CrashRemote<R> & CrashTrouble<R>
-): Effect.Effect<CrashReport, CrashLabError, Left<RT | R, W, RW>> =>
+const run = <
+  T extends LabTool,
+  RT = never,
+  W = never,
+  RW = never,
+  RS = never,
+  RC = never,
+  RR = never,
+  RD = never,
+  RP = never
+>(
+  options: CrashSubject<T, RT> & CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP>
+): Effect.Effect<CrashReport, CrashLabError, Left<RT | RS | RC | RR | RD | RP, W, RW>> =>
   examine(planOf(subjectOf(options), options), options.crashes ?? 1)
 
-const runApplyOnce = <A = never, E = never, RT = never, AE = never, AR = never, W = never, RW = never, R = never>(
-  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, R> & CrashRemote<R> & CrashTrouble<R>
-): Effect.Effect<CrashReport, CrashLabError, Left<RT | AR | R, W, RW>> =>
+const runApplyOnce = <
+  A = never,
+  E = never,
+  RT = never,
+  AE = never,
+  AR = never,
+  W = never,
+  RW = never,
+  RS = never,
+  RC = never,
+  RR = never,
+  RD = never,
+  RP = never
+>(
+  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP>
+): Effect.Effect<CrashReport, CrashLabError, Left<RT | AR | RS | RC | RR | RD | RP, W, RW>> =>
   examine(planOf(applyOnceSubject(options.effect) as Subject<never>, options), options.crashes ?? 1)
 
 const elsewhere: Subject<never> = {
@@ -180,12 +203,12 @@ const elsewhere: Subject<never> = {
   facts: { checks: false, transactional: false }
 }
 
-const runProcesses = <W = never, RW = never, R = never>(
-  options: CrashProcesses<W, RW, R>
+const runProcesses = <W = never, RW = never, RM = never, RC = never, RR = never>(
+  options: CrashProcesses<W, RW, RM, RC, RR>
 ): Effect.Effect<
   CrashReport,
   CrashLabError,
-  ChildProcessSpawner.ChildProcessSpawner | Left<R, W, RW>
+  ChildProcessSpawner.ChildProcessSpawner | Left<RM | RC | RR, W, RW>
 > => {
   const { command, count, lease, only, reset, world } = options
   const plan: ChildrenPlan = {
@@ -197,13 +220,13 @@ const runProcesses = <W = never, RW = never, R = never>(
   return Effect.provideService(examineChildren(plan), Clock.Clock, Clock.Clock.defaultValue())
 }
 
-const runChild = <T extends LabTool, RT = never, W = never, RW = never, R = never>(
-  options: CrashSubject<T, RT> & CrashWorld<W, RW, R>
-): Effect.Effect<void, CrashLabError, Left<RT | R, W, RW>> => child(placeOf(subjectOf(options), options))
+const runChild = <T extends LabTool, RT = never, W = never, RW = never, RS = never>(
+  options: CrashSubject<T, RT> & CrashWorld<W, RW, RS>
+): Effect.Effect<void, CrashLabError, Left<RT | RS, W, RW>> => child(placeOf(subjectOf(options), options))
 
-const runChildApplyOnce = <A = never, E = never, RT = never, AE = never, AR = never, W = never, RW = never, R = never>(
-  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, R>
-): Effect.Effect<void, CrashLabError, Left<RT | AR | R, W, RW>> =>
+const runChildApplyOnce = <A = never, E = never, RT = never, AE = never, AR = never, W = never, RW = never, RS = never>(
+  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, RS>
+): Effect.Effect<void, CrashLabError, Left<RT | AR | RS, W, RW>> =>
   child(placeOf(applyOnceSubject(options.effect) as Subject<never>, options))
 
 /**
