@@ -1,25 +1,24 @@
 /**
  * The AI SDK's own loop, replayed: its model calls, its tool calls and its requests for approval go through a journal, which
  * answers from storage what was finished before.
- *
- * Whatever suspends the run leaves a Promise of the loop pending: an error would become a result that the model reads. The
- * owner of the loop sees that it is parked, and drops it as a whole.
  */
 import { getErrorMessage, type LanguageModelV4GenerateResult, type LanguageModelV4StreamResult } from "@ai-sdk/provider"
 import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
 import { gateway, type LanguageModel, type StepResult, type ToolSet, wrapLanguageModel } from "ai"
-import { Cause, type Context, Deferred, Effect, Fiber, Predicate } from "effect"
+import { Effect, Predicate } from "effect"
 import { hookAnswer } from "../internal/promiseBridge.ts"
 import { copyTool, mapTools } from "../internal/toolCopy.ts"
 import { type ApprovalOptions, mayNeedApproval, type Verdict, verdictOf } from "./approvalRules.ts"
 import { collectStream } from "./collectStream.ts"
 import { contentParts, isSeries, ofCall } from "./contentParts.ts"
+import type { Loop } from "./Loop.ts"
 import type { Publisher } from "./Publisher.ts"
 import type { StepPart } from "./StepPart.ts"
 import { showReplay } from "./telemetry/callSpan.ts"
 import { ToolFailure } from "./ToolFailure.ts"
 
 export type { Verdict } from "./approvalRules.ts"
+export { EndsLoop, Loop, ParksLoop } from "./Loop.ts"
 
 /** A tool call of a run. Providers repeat call ids, over steps and within one. */
 export interface CallPlace {
@@ -54,96 +53,6 @@ export interface Journal {
     input: unknown,
     rules: Effect.Effect<Verdict, unknown>
   ) => Effect.Effect<Verdict, unknown>
-}
-
-/** What ends the loop from outside of it. */
-export class EndsLoop {
-  readonly error: unknown
-  constructor(error: unknown) {
-    this.error = error
-  }
-}
-
-/** What parks the loop: the call is made again later, in another pass. The calls beside it go on. */
-export class ParksLoop {}
-
-/** Runs parts of a loop for its Promises. */
-export class Loop {
-  readonly #context: Context.Context<never>
-  readonly #running = new Set<Fiber.Fiber<unknown, unknown>>()
-  readonly #parked = Deferred.makeUnsafe<void, unknown>()
-  /** The step that the loop is in. */
-  step = -1
-  /** What was answered from storage in the step that the loop is in: its model call, and tool calls by their ids. */
-  readonly replayed = { model: false, calls: new Set<string>() }
-  /** What the execution was suspended with under the loop, or taken from this process. */
-  interruption: Cause.Cause<never> | undefined
-  #idle = Deferred.makeUnsafe<void>()
-
-  constructor(context: Context.Context<never>) {
-    this.#context = context
-  }
-
-  /** Settles as `effect` ends; stays pending where the run was suspended, or ends because of it. */
-  readonly run = <A>(effect: Effect.Effect<A, unknown>, signal: AbortSignal): Promise<A> => {
-    if (signal.aborted) return Promise.reject(signal.reason)
-    return new Promise((resolve, reject) => {
-      const fiber = Effect.runForkWith(this.#context)(effect)
-      this.#running.add(fiber)
-      const stop = () => fiber.interruptUnsafe()
-      // its first, synchronous steps may have led to the abort
-      if (signal.aborted) stop()
-      else signal.addEventListener("abort", stop)
-      fiber.addObserver((exit) => {
-        this.#running.delete(fiber)
-        signal.removeEventListener("abort", stop)
-        if (exit._tag === "Success") resolve(exit.value)
-        else if (signal.aborted) reject(signal.reason)
-        else if (Cause.hasInterruptsOnly(exit.cause)) {
-          this.interruption ??= exit.cause as Cause.Cause<never>
-          void this.park()
-        } else {
-          const failure = Cause.squash(exit.cause)
-          if (failure instanceof ParksLoop) void this.park()
-          else if (failure instanceof EndsLoop) Deferred.doneUnsafe(this.#parked, Effect.fail(failure.error))
-          else reject(failure)
-        }
-        if (this.#running.size === 0) Deferred.doneUnsafe(this.#idle, Effect.void)
-      })
-    })
-  }
-
-  /** What `question` fails with, as a tool's failure travels; nothing where it succeeds. */
-  readonly ask = (question: Effect.Effect<void, unknown>): Promise<ToolFailure | undefined> =>
-    Effect.runPromiseWith(this.#context)(
-      Effect.matchCause(question, {
-        onSuccess: () => undefined,
-        onFailure: (cause) => new ToolFailure(Cause.squash(cause))
-      })
-    )
-
-  /** Stays pending, and says so. */
-  readonly park = (): Promise<never> => {
-    Deferred.doneUnsafe(this.#parked, Effect.void)
-    return new Promise(() => {})
-  }
-
-  /** Goes on when the loop is parked and nothing of it runs any more; fails with what ends the loop. */
-  readonly parked: Effect.Effect<void, unknown> = Effect.suspend(() =>
-    Effect.andThen(
-      Deferred.await(this.#parked),
-      Effect.suspend(() => this.#settle())
-    )
-  )
-
-  #settle(): Effect.Effect<void> {
-    if (this.#running.size === 0) return Effect.void
-    this.#idle = Deferred.makeUnsafe()
-    return Effect.andThen(Deferred.await(this.#idle), Effect.suspend(() => this.#settle()))
-  }
-
-  /** Interrupts what still runs, and waits for it. */
-  readonly end: Effect.Effect<void> = Effect.suspend(() => Effect.asVoid(Fiber.interruptAll([...this.#running])))
 }
 
 type AnyFunction = (...args: ReadonlyArray<never>) => unknown
@@ -353,7 +262,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
       (verdict) => verdict as Verdict
     )
     if (!mayNeedApproval(options.toolApproval, tools?.[toolName], toolName)) return undefined
-    const { asked, ...verdict } = await loop.run(
+    const { asked: _, ...verdict } = await loop.run(
       Effect.tap(journal.approval(place, input, rules), (verdict) => tellOf(place, verdict)),
       signal
     )
