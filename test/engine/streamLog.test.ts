@@ -99,8 +99,11 @@ describe.each(stores)("the log of a run's parts $where", ({ make, skip }) => {
         yield* next.live(0, text("Hi"))
         yield* frozen.once(0, "tool/0/a", result("stale"))
         yield* next.written(0, answer)
-        // it waits for nothing, and writes nothing
-        yield* frozen.flush
+        // it waits for nothing, and writes nothing, not even behind the other one
+        for (const word of "abcdefgh") {
+          yield* frozen.live(0, text(word))
+          yield* frozen.flush
+        }
         expect(yield* partsIn(parts, log)).toEqual([
           { type: "start-step", step: 0 },
           text("Hel"),
