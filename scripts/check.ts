@@ -17,6 +17,7 @@ const checks: ReadonlyArray<Check> = [
   { name: "lint", script: "check:lint", proof: /on [1-9]\d* files/ },
   { name: "format", script: "check:format" },
   { name: "architecture", script: "check:architecture", proof: /^[1-9]\d* passed, 0 failed/m },
+  { name: "guarantees", script: "check:guarantees", proof: /is current/ },
   { name: "build", script: "build" },
   { name: "publint", script: "check:publint" },
   { name: "attw", script: "check:attw" },

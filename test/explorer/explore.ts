@@ -36,6 +36,8 @@ export interface Limits {
   readonly exactly?: boolean | undefined
   /** Gets each end that calls come to, and each that schedules come to, if nothing is due any more. */
   readonly outcomes?: Set<string> | undefined
+  /** Sees the world after every step, and at every end. */
+  readonly look?: ((world: World) => void) | undefined
 }
 
 /** A step to take, and how to come to it. */
@@ -127,6 +129,7 @@ class Exploration {
     let last = from
     while (schedule.length < mostSteps) {
       const wrong = last === undefined ? undefined : afterStep(world)
+      this.limits.look?.(world)
       if (this.limits.outcomes !== undefined) endsOf(world).forEach((end) => this.limits.outcomes!.add(end))
       if (wrong !== undefined) return wrong
       const choices = choicesOf(world, this.limits.faults, this.limits.trouble)
@@ -134,7 +137,9 @@ class Exploration {
       if (next === undefined) {
         if (choices.some(({ price }) => price === 0)) return undefined
         if (world.nextDue === Infinity) this.limits.outcomes?.add(outcomeOf(world))
-        return calmDown(world)
+        const atTheEnd = calmDown(world)
+        this.limits.look?.(world)
+        return atTheEnd
       }
       last = next
       schedule.push(next)
