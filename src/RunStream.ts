@@ -12,7 +12,7 @@
  * @since 0.1.0
  */
 import { type FinishReason, toUIMessageChunk, UI_MESSAGE_STREAM_HEADERS, type UIMessageChunk } from "ai"
-import { type Context, Effect, Schema, Stream } from "effect"
+import { type Context, type Duration, Effect, Schema, Stream } from "effect"
 import { Engine } from "./Engine.ts"
 import type { EngineStoreError, RunFailure, RunNotFoundError } from "./engine/errors.ts"
 import type { StreamedPart } from "./engine/RunPart.ts"
@@ -166,12 +166,20 @@ export const uiMessages = (
  * @since 0.1.0
  */
 export const toSse = <E, R>(
-  chunks: Stream.Stream<RunChunk, E, R>
+  chunks: Stream.Stream<RunChunk, E, R>,
+  options: {
+    /** How often to send a comment, so that nobody on the way takes a connection for dead on which a tool takes its time. */
+    readonly keepAlive?: Duration.Input | undefined
+  } = {}
 ): Effect.Effect<Stream.Stream<Uint8Array, E>, never, R> =>
   Effect.contextWith((context: Context.Context<R>) =>
     Effect.succeed(
       Stream.map(chunks, (chunk) => `data: ${JSON.stringify(chunk)}\n\n`).pipe(
         Stream.concat(Stream.succeed("data: [DONE]\n\n")),
+        Stream.merge(
+          options.keepAlive === undefined ? Stream.empty : Stream.as(Stream.tick(options.keepAlive), ": wait\n\n"),
+          { haltStrategy: "left" }
+        ),
         Stream.encodeText,
         // whoever sends the response knows nothing of the engine
         Stream.provideContext(context)

@@ -13,6 +13,7 @@ import {
 } from "ai"
 import { type Agent, defineAgent, Engine, RunStream, tool } from "chamvi-effect"
 import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { HttpRouter, HttpServer, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
 import { begins, calls, says, streaming } from "../support/streamModel.ts"
@@ -263,6 +264,22 @@ describe("a chat of the AI SDK on a run", () => {
         expect(yield* told({ onError })).toEqual(["secret of the tool", "The run failed."])
       }))
   })
+
+  it.effect("is told that the connection lives, as often as the server likes", () =>
+    Effect.gen(function*() {
+      const chunks = Stream.concat(
+        Stream.succeed<RunStream.RunChunk>({ type: "start" }),
+        Stream.fromEffect(Effect.as(Effect.sleep("25 seconds"), { type: "finish" } as const))
+      )
+      const body = yield* RunStream.toSse(chunks, { keepAlive: "10 seconds" })
+      const read = yield* Effect.forkChild(Stream.mkString(Stream.decodeText(body)))
+      yield* Effect.repeat(TestClock.adjust("5 seconds"), { times: 10 })
+      const text = yield* Fiber.join(read)
+      expect(text.replaceAll(": wait\n\n", "")).toBe(
+        `data: {"type":"start"}\n\ndata: {"type":"finish"}\n\ndata: [DONE]\n\n`
+      )
+      expect(text.split(": wait\n\n").length - 1).toBeGreaterThanOrEqual(2)
+    }))
 
   it("takes no answers from a message that is none of this run, or of one that had not waited", async () => {
     const answered = (message: unknown) =>
