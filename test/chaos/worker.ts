@@ -16,6 +16,8 @@ const agents = makeAgents(orders)
 // written at once, for what is still on its way when the process is killed is lost
 const tell = (told: Told) => Effect.sync(() => void process.stdout.write(`${JSON.stringify(told)}\n`))
 
+process.stdout.on("error", () => process.exit(1))
+
 /** A harness that was killed stops nobody. */
 const harness = process.ppid
 const orphaned = Effect.sync(() => process.ppid).pipe(
