@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { agents, makeCluster } from "../support/cluster.ts"
 import { noPostgres } from "../support/postgres.ts"
+import { reading, shortOf, textsOf } from "../support/streams.ts"
 
 const timeout = 240_000
 
@@ -29,6 +30,42 @@ describe.skipIf(noPostgres)("a worker that is killed", () => {
             remote: [`${run}:charge`, `${run}:look`]
           })
         }
+      }),
+    { timeout }
+  )
+
+  it.live(
+    "while it streams leaves readers with the parts that the next worker goes on with",
+    () =>
+      Effect.gen(function*() {
+        const cluster = yield* makeCluster
+        const engine = yield* cluster.engine
+        const workers = yield* cluster.workers({}, {})
+        const run = "streamed"
+        yield* engine.start(agents.streamer, cluster.inputOf({ run, stay: "streaming 1" }))
+        const reader = yield* reading(engine, run)
+        const owner = yield* Effect.raceAllFirst(workers.map((worker) => Effect.as(worker.line, worker)))
+        let step = -1
+        const before = yield* reader.until((part) => {
+          if (part.type === "start-step") step = part.step
+          return step === 1 && part.type === "text-delta"
+        })
+        yield* owner.kill("SIGKILL")
+        const after = yield* reader.until(({ type }) => type === "run-completed")
+        const parts = [...before, ...after].map(({ part }) => part)
+        expect(shortOf(parts).slice(-6)).toEqual([
+          "start-step 1",
+          `"Hel"`,
+          "step-restarted 1",
+          `"Hello."`,
+          "finish-step 1",
+          "run-completed"
+        ])
+        expect(textsOf(parts)).toEqual(["Hello.", "Hello."])
+        expect({ model: cluster.modelOf(run), remote: cluster.remoteOf(run) }).toEqual({
+          model: [`${run} step 0`, `${run} step 1`],
+          remote: [`${run}:charge`]
+        })
       }),
     { timeout }
   )

@@ -11,14 +11,15 @@ import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
 import { says, scripted } from "./model.ts"
 import { databaseUrl, freshSchema, pool } from "./postgres.ts"
 
-/** Short, so that nobody waits long for a worker that has died. */
-const quick = { takeover: 3_000, pollInterval: 250, drain: 60_000 }
+/** Short, so that nobody waits long for a worker that has died, and longer than a busy machine lets a live one wait. */
+const quick = { takeover: 6_000, pollInterval: 250, drain: 60_000 }
 
 /** The agents that the workers register; this process has no use for their tools. */
 export const agents = {
   charger: defineAgent({ name: "charger", model: scripted(says("never")) }),
   plain: defineAgent({ name: "plain", model: scripted(says("never")) }),
   slow: defineAgent({ name: "slow", model: scripted(says("never")) }),
+  streamer: defineAgent({ name: "streamer", model: scripted(says("never")), stream: true }),
   keyed: defineAgent({ name: "keyed", model: scripted(says("never")) })
 }
 
