@@ -86,6 +86,8 @@ describe("defineAgent", () => {
   it("refuses misspelt options, and those of a run", () => {
     // @ts-expect-error no such option
     defineAgent({ name: "x", model, stopWen: [] })
+    // @ts-expect-error it streams, or it does not
+    defineAgent({ name: "x", model, stream: "yes" })
     // @ts-expect-error the prompt is the run's
     defineAgent({ name: "x", model, prompt: "Hello" })
   })
