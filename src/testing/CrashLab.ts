@@ -253,6 +253,8 @@ const runChildApplyOnce = <A = never, E = never, RT = never, AE = never, AR = ne
  * **Gotchas**
  *
  * - `world` must hold the remote, or `reset` empty it: an effect of the point before would be found.
+ * - What `execute` does in parallel goes on where a simulated process dies, up to its next mark, as a request does that is on
+ *   its way. Only `runProcesses` stops it at once.
  * - The lab says what the tool does in these points. It does not prove that there is no other.
  * - A tool that freezes past its lease just before its request leaves, and is not told, can apply its effect once more; the
  *   lab lets the heartbeat tell it. A remote that honours `idempotencyKey` closes that, too.

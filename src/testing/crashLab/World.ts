@@ -113,7 +113,7 @@ export class World {
     return process
   }
 
-  /** Comes to a mark of the user's: it belongs to the process that was started last. */
+  /** Comes to a mark in a fiber of the world itself, a server's: it works for the process that was started last. */
   mark(name: string): Effect.Effect<void> {
     return Effect.suspend(() => this.processes.at(-1)?.border(`at ${name}`) ?? Effect.void)
   }
@@ -138,6 +138,7 @@ export class World {
     const context = this.context.pipe(
       Context.add(EffectStore, process.store),
       Context.add(Clock.Clock, this.clock.of(process)),
+      Context.add(Mark, (name) => process.border(`at ${name}`)),
       Context.add(References.CurrentLoggers, new Set()),
       Context.add(EffectEvent.Listener, (told) =>
         Effect.sync(() => {

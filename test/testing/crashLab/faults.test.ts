@@ -147,6 +147,24 @@ describe("CrashLab", () => {
       )
     }), 60_000)
 
+  it.effect("counts what the remote holds, whether it is asked by key or not", () =>
+    Effect.gen(function*() {
+      const byCall = {
+        ...good,
+        effectKey: (_: unknown, __: unknown, { toolCallId }: { readonly toolCallId: string }) => toolCallId,
+        alreadyApplied: () => Effect.map(allComments(), (comments) => found(comments, ({ author }) => author === agent))
+      }
+      const tool = defineEffectTool(byCall)
+      // two keys, and one comment all the same
+      const only = (point: string) => point === "two calls after each other in two processes"
+      const report = yield* CrashLab.run({ ...remote, tool, input, only })
+      expect(report.points.map(({ applied }) => applied)).toEqual([1, 1])
+      const count = (key: string) => Effect.map(allComments(), (comments) => comments.filter(isOurs(key)).length)
+      const { alreadyApplied: _, ...twice } = byCall
+      const byKey = yield* CrashLab.run({ ...remote, tool: defineEffectTool(twice), input, only, count })
+      expect(byKey.points.map(({ applied }) => applied)).toEqual([1, 2])
+    }), 60_000)
+
   it.effect("convicts a check that says yes to nothing", () =>
     Effect.gen(function*() {
       const always = defineEffectTool({ ...good, alreadyApplied: () => Effect.succeed({ id: 0 }) })

@@ -130,6 +130,34 @@ describe("CrashLab", () => {
       expect(new Set(crashes).size).toBe(crashes.length)
     }), 60_000)
 
+  it.effect("stops a process that is dead at the next mark of whatever it does besides", () =>
+    Effect.gen(function*() {
+      const charges: Array<string> = []
+      const tool = defineEffectTool({
+        ...base,
+        alreadyApplied: (key) => Effect.sync(() => charges.includes(key) ? "charged" : undefined),
+        execute: (_, { effectKey }) => {
+          const beside = Effect.gen(function*() {
+            yield* Effect.yieldNow
+            yield* CrashLab.point("beside")
+            charges.push(effectKey)
+          })
+          return Effect.as(Effect.all([CrashLab.point("first"), beside], { concurrency: 2 }), "charged")
+        }
+      })
+      const report = yield* CrashLab.run({
+        tool,
+        input,
+        count: () => Effect.sync(() => charges.length),
+        reset: Effect.sync(() => charges.splice(0)),
+        only: (point) => point === "killed at first"
+      })
+      expect(report.points.at(-1)).toMatchObject({
+        verdict: "once",
+        calls: ["killed", "executed (taken over)", "recorded"]
+      })
+    }))
+
   it.effect("works on a ledger in SQLite, on which its points leave nothing", () =>
     Effect.gen(function*() {
       const ledger = yield* SqliteEffectStore.make({ filename: ":memory:" })
