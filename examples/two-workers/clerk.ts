@@ -4,20 +4,21 @@
 import { defineAgent, defineEffectTool } from "chamvi-effect"
 import { ScriptedModel } from "chamvi-effect/testing"
 import { Config, Effect, Schema } from "effect"
-import { HttpClient } from "effect/http"
+import { HttpClient, HttpClientRequest } from "effect/http"
 
-const ask = (method: "get" | "post", key: string) =>
+const ask = (method: "GET" | "POST", key: string) =>
   Effect.gen(function*() {
     const bank = yield* Config.String("BANK_URL")
-    const response = yield* HttpClient[method](`${bank}/charges`, { urlParams: { key, worker: process.pid } })
+    const request = HttpClientRequest.make(method)(`${bank}/charges`, { urlParams: { key, worker: process.pid } })
+    const response = yield* HttpClient.execute(request)
     return response.status === 200 ? yield* response.text : undefined
   })
 
 const charge = defineEffectTool({
   description: "Charges the customer.",
   inputSchema: Schema.Struct({ euros: Schema.Int }),
-  alreadyApplied: (key) => ask("get", key),
-  execute: (_, { effectKey }) => ask("post", effectKey)
+  alreadyApplied: (key) => ask("GET", key),
+  execute: (_, { effectKey }) => ask("POST", effectKey)
 })
 
 export const clerk = defineAgent({

@@ -73,7 +73,6 @@ export class Application {
   end(ending: Ending): void {
     this.ending = ending
     this.observers.forEach((observer) => observer(ending))
-    this.observers.clear()
   }
 
   /** Waits for the end, whatever it will be, without a say in it. */
@@ -151,7 +150,6 @@ export const circleOf = (
   enclosing: ReadonlyArray<Application>,
   target: Application
 ): ReadonlyArray<string> | undefined => {
-  if (enclosing.length === 0) return undefined
   const seen = new Set<Application>()
   const search = (at: Application, path: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
     if (seen.has(at)) return undefined

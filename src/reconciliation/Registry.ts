@@ -86,6 +86,8 @@ export class Registry {
   /** Releases that the store has not confirmed; a grant that came late may add one for the same key. */
   readonly unreleased = new Set<ReleaseItem>()
   readonly heartbeats = new WeakMap<object, Heartbeats>()
+  /** What is due when nobody uses the store any more, and when it closes. */
+  atTheEnd: { readonly flush: Effect.Effect<void>; readonly close: Effect.Effect<void> } | undefined = undefined
   /** Whether the store's own scope is being closed. */
   closing = false
 
@@ -111,6 +113,7 @@ export class Registry {
   }
 
   newClaimId(): string {
+    // Stryker disable next-line UpdateOperator: a number that no other claim of the process has
     return `${processId}-${++claims}`
   }
 }

@@ -8,16 +8,14 @@ import { flush } from "./record.ts"
 import type { Registry } from "./Registry.ts"
 import { flushReleases } from "./release.ts"
 
-const bound = new WeakSet<Registry>()
-
 /**
- * Binds what this process knows of the store to the store's life, once. `timeout` bounds each last try, in milliseconds.
+ * Binds what this process knows of the store to the store's life; again and again is the same as once. `timeout` bounds each
+ * last try, in milliseconds.
  */
 export const bindToStore = (registry: Registry, timeout: number): void => {
-  if (bound.has(registry)) return
-  bound.add(registry)
-  atEndOfUse(registry.store, flush(registry, timeout))
-  atClose(registry.store, close(registry, timeout))
+  registry.atTheEnd ??= { flush: flush(registry, timeout), close: close(registry, timeout) }
+  atEndOfUse(registry.store, registry.atTheEnd.flush)
+  atClose(registry.store, registry.atTheEnd.close)
 }
 
 /**

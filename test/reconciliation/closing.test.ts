@@ -121,6 +121,22 @@ describe("Closing a store", () => {
       assert.strictEqual((yield* base.get("k"))?.status, "recorded")
     }).pipe(Effect.scoped))
 
+  it.effect("gives a store that nobody owns its last try when nobody uses it any more", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      let failing = true
+      const store: IEffectStore = { ...base, complete: (items) => failing ? Effect.never : base.complete(items) }
+      const ctx = Context.get(yield* Layer.build(ToolContext.layer({ runId: "run-1" })), ToolContext)
+      yield* Effect.scoped(Effect.gen(function*() {
+        yield* wrapToolsForRun({}, ctx, store)
+        const running = yield* fork(call(store, { recordTimeout: 20 }))
+        yield* TestClock.adjust(20)
+        yield* Fiber.join(running)
+        failing = false
+      }))
+      assert.strictEqual((yield* base.get("k"))?.status, "recorded")
+    }).pipe(Effect.scoped))
+
   it.live("gives a store that was made without a layer its last try too", () =>
     Effect.gen(function*() {
       const filename = yield* ledger

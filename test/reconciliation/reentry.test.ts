@@ -1,9 +1,10 @@
 /**
  * Calls from inside a hook: a circle of keys is an error, whoever closes it, and anything else simply works.
  */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { type EffectEvent } from "chamvi-effect"
 import { Effect, Fiber, Latch } from "effect"
+import { across, Application, circleOf, Enclosing, enclosingOf } from "../../src/reconciliation/Application.ts"
 import { assertIdle, call, ended, failsWith, fork, gated, memory, told, turns, withEvents } from "./support.ts"
 
 describe("reconciliation", () => {
@@ -221,5 +222,50 @@ describe("reconciliation", () => {
       const a = yield* fork(call(store, { key: "a", execute: () => Effect.all([inner, inner]) }))
       yield* hook.open("x")
       assert.deepStrictEqual([yield* Fiber.join(a), yield* Fiber.join(b)], [["x", "x"], "x"])
+    }))
+
+  it.effect("an execute that goes on from outside of it, and reaches its own key, fails instead of waiting", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const gate = Latch.makeUnsafe()
+      const a = (): Effect.Effect<unknown, unknown> =>
+        call(store, { key: "a", execute: () => Effect.andThen(gate.await, a()) })
+      const running = yield* fork(a())
+      yield* turns
+      yield* gate.open
+      yield* failsWith(Fiber.join(running), "EffectReentrantError")
+    }))
+})
+
+describe("an application", () => {
+  const application = (key: string) => new Application({ key, tool: "t", fingerprint: "", transactional: false })
+
+  it("tells nobody who has left of its end", () => {
+    const told: Array<string> = []
+    const one = application("a")
+    const leave = one.join(() => void told.push("first"))!
+    one.join(() => void told.push("second"))
+    Effect.runSync(leave)
+    one.end({ _tag: "Over" })
+    expect(told).toEqual(["second"])
+  })
+
+  it("that waits in a circle of others does not keep a caller from finding that there is none of its own", () => {
+    const [a, b, c] = ["a", "b", "c"].map(application)
+    a!.waitFor(b!)
+    b!.waitFor(a!)
+    expect(circleOf([c!], a!)).toBe(undefined)
+    b!.waitFor(c!)
+    expect(circleOf([c!], a!)).toEqual(["c", "a", "b", "c"])
+  })
+
+  it.effect("is looked for in the fiber first, and then where its call came from", () =>
+    Effect.gen(function*() {
+      const [a, b] = ["a", "b"].map(application)
+      const seen = Effect.withFiber((fiber) => Effect.succeed(enclosingOf(fiber).map(({ key }) => key)))
+      const run = (effect: Effect.Effect<ReadonlyArray<string>>) => across.run([a!], () => Effect.runSync(effect))
+      expect(run(seen)).toEqual(["a"])
+      expect(run(Effect.provideService(seen, Enclosing, [a!, b!]))).toEqual(["a", "b"])
+      expect(yield* seen).toEqual([])
     }))
 })
