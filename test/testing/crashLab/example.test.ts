@@ -60,4 +60,4 @@ it.effect("comments once", () =>
       lag: "2 seconds"
     }),
     (report) => CrashLab.assertOnce(report)
-  ))
+  ), 60_000)

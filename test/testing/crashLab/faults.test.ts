@@ -68,7 +68,7 @@ describe("CrashLab", () => {
       expect(report.points.map(({ name }) => name)).toEqual(expect.arrayContaining([...afterTheEffect, ...asked]))
       expect(report).toMatchObject({ tool: "comment", key: "comment:7", faults: [], notExamined: [] })
       expect(() => CrashLab.assertOnce(report, { inDoubt: "refuse" })).not.toThrow()
-    }), 60_000)
+    }), 300_000)
 
   it.effect("convicts a check that reads page one only", () =>
     Effect.gen(function*() {
@@ -82,7 +82,7 @@ describe("CrashLab", () => {
       const world = Tracker.layerOf({ newestFirst: true })
       const newestFirst = yield* CrashLab.run({ ...remote, world, tool, input })
       expect(faultsAt(newestFirst)).toEqual({ "killed after execute, 250 newer entries": "FirstPageOnly" })
-    }), 60_000)
+    }), 300_000)
 
   it.effect("convicts a marker that is not embedded", () =>
     Effect.gen(function*() {
@@ -94,7 +94,7 @@ describe("CrashLab", () => {
         applied: 2,
         calls: ["killed", "executed (taken over)", "recorded"]
       })
-    }), 60_000)
+    }), 300_000)
 
   it.effect("convicts a check that believes a stranger's marker", () =>
     Effect.gen(function*() {
@@ -107,7 +107,7 @@ describe("CrashLab", () => {
       const report = yield* CrashLab.run({ ...remote, tool, input })
       expect(faultsAt(report)).toEqual({ "a stranger has posted the marker": "StrangerBelieved" })
       expect(report.points.at(-1)).toMatchObject({ verdict: "lost", applied: 0, calls: ["reconciled", "recorded"] })
-    }), 60_000)
+    }), 300_000)
 
   it.effect("convicts a check that is asked too early of a remote that lags", () =>
     Effect.gen(function*() {
@@ -120,14 +120,14 @@ describe("CrashLab", () => {
       const byItself = yield* CrashLab.run({ ...remote, world, lag: undefined, tool: defineEffectTool(hasty), input })
       expect(faultsAt(byItself)).toEqual(all([...afterTheEffect, ...asked.slice(0, 2)], "AskedTooEarly"))
       expect(faultsAt(yield* CrashLab.run({ ...remote, world, tool: defineEffectTool(good), input }))).toEqual({})
-    }), 60_000)
+    }), 300_000)
 
   it.effect("convicts a tool without a check whose remote counts twice", () =>
     Effect.gen(function*() {
       const report = yield* CrashLab.run({ ...remote, tool: defineEffectTool(unchecked), input })
       expect(faultsAt(report)).toEqual(all(afterTheEffect, "NoCheck"))
       expect(report.faults.map(({ name }) => name)).toEqual(["NoCheck"])
-    }), 60_000)
+    }), 300_000)
 
   it.effect("convicts a key that changes with the call, and with the words of the model", () =>
     Effect.gen(function*() {
@@ -145,7 +145,7 @@ describe("CrashLab", () => {
       expect(faultsAt(yield* CrashLab.run({ ...remote, tool: defineEffectTool(good), input, inOtherWords }))).toEqual(
         {}
       )
-    }), 60_000)
+    }), 300_000)
 
   it.effect("counts what the remote holds, whether it is asked by key or not", () =>
     Effect.gen(function*() {
@@ -163,7 +163,7 @@ describe("CrashLab", () => {
       const { alreadyApplied: _, ...twice } = byCall
       const byKey = yield* CrashLab.run({ ...remote, tool: defineEffectTool(twice), input, only, count })
       expect(byKey.points.map(({ applied }) => applied)).toEqual([1, 2])
-    }), 60_000)
+    }), 300_000)
 
   it.effect("convicts a check that says yes to nothing", () =>
     Effect.gen(function*() {
@@ -179,7 +179,7 @@ describe("CrashLab", () => {
           fault: "SaysYesToNothing"
         }
       ])
-    }), 60_000)
+    }), 300_000)
 
   it.effect("says that it cannot explain what no fault explains", () =>
     Effect.gen(function*() {
@@ -189,5 +189,5 @@ describe("CrashLab", () => {
       })
       const report = yield* CrashLab.run({ ...remote, tool, input })
       expect(report.faults.map(({ name }) => name)).toEqual(["Unexplained"])
-    }), 60_000)
+    }), 300_000)
 })

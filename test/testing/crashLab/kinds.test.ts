@@ -56,7 +56,7 @@ describe("CrashLab", () => {
         "executed (taken over, in doubt)",
         "recorded"
       ])
-    }), 60_000)
+    }), 300_000)
 
   it.effect(
     "sees a tool stop in doubt that says so, and lets it pass unless that is refused",
@@ -72,7 +72,7 @@ describe("CrashLab", () => {
         CrashLab.assertOnce(report)
         expect(() => CrashLab.assertOnce(report, { inDoubt: "refuse" })).toThrow(/InDoubt/)
       }),
-    60_000
+    300_000
   )
 
   it.effect("examines what applyOnce is called with", () =>
@@ -83,7 +83,7 @@ describe("CrashLab", () => {
       const { alreadyApplied: _, ...unchecked } = { ...effect, execute: () => charge() }
       const faulty = yield* CrashLab.runApplyOnce({ ...remote, effect: unchecked })
       expect(faulty.faults.map(({ name }) => name)).toEqual(["NoCheck"])
-    }), 60_000)
+    }), 300_000)
 
   it.effect("examines a tool that streams", () =>
     Effect.gen(function*() {
@@ -99,7 +99,7 @@ describe("CrashLab", () => {
       expect(report.points.map(({ name }) => name)).toContain("killed after execute")
       const faulty = yield* CrashLab.run({ ...remote, tool: streaming(() => undefined), input })
       expect(faulty.faults.map(({ name }) => name)).toEqual(["NoCheck"])
-    }), 60_000)
+    }), 300_000)
 
   it.effect("examines hooks that are no Effects", () =>
     Effect.gen(function*() {
@@ -118,7 +118,7 @@ describe("CrashLab", () => {
         reset: Effect.sync(() => charges.splice(0))
       })
       expect(verdicts(report)).toEqual(["once"])
-    }), 60_000)
+    }), 300_000)
 
   it.effect("kills several processes one after the other, where that is asked for", () =>
     Effect.gen(function*() {
@@ -128,7 +128,7 @@ describe("CrashLab", () => {
       expect(crashes).toContain("killed after execute, next one killed after check")
       expect(crashes).toContain("killed before execute, next one killed after record")
       expect(new Set(crashes).size).toBe(crashes.length)
-    }), 60_000)
+    }), 300_000)
 
   it.effect("stops a process that is dead at the next mark of whatever it does besides", () =>
     Effect.gen(function*() {
@@ -165,7 +165,7 @@ describe("CrashLab", () => {
       const report = yield* CrashLab.run({ ...remote, tool: safe, input, store })
       expect(verdicts(report)).toEqual(["once"])
       expect(yield* Stream.runCollect(ledger.list())).toEqual([])
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped), 300_000)
 
   it.effect(
     "kills a transactional tool in the middle of its transaction, and after the commit",
@@ -193,7 +193,7 @@ describe("CrashLab", () => {
         const faulty = yield* CrashLab.run({ ...lab, tool: defineEffectTool({ ...base, execute }) })
         expect(faulty.faults.map(({ name }) => name)).toEqual(["NoCheck"])
       }),
-    60_000
+    300_000
   )
 
   it.effect("gives the tool a run, with a state that outlives its processes", () =>
@@ -207,7 +207,7 @@ describe("CrashLab", () => {
       const report = yield* CrashLab.run({ ...remote, tool, input, run: { runId: "run-1" } })
       expect([report.key, verdicts(report)]).toEqual(["run-1:42", ["once"]])
       expect(ToolContext.key).toBe("chamvi-effect/ToolContext")
-    }), 60_000)
+    }), 300_000)
 })
 
 describe("CrashLab", () => {
@@ -253,7 +253,7 @@ describe("the time of a crash lab", () => {
         expect(verdicts(report)).toEqual(["once"])
         expect(report.points.at(-1)?.calls).toEqual(["killed", "reconciled (taken over)", "recorded"])
       }),
-    60_000
+    300_000
   )
 })
 
@@ -277,7 +277,7 @@ describe("CrashLab.assertOnce", () => {
         )
       )
       expect(JSON.parse(JSON.stringify(report)).points).toHaveLength(report.points.length)
-    }), 60_000)
+    }), 300_000)
 })
 
 describe("CrashLabError", () => {
