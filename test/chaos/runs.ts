@@ -12,8 +12,11 @@ export const makeRuns = (count: number, kinds: ReadonlyArray<Run["kind"]>): Read
     return { kind, runId: `${kind}-${index + 1}` }
   })
 
+/** So many runs are under way at once: what waits for its turn would only be taken over and over again. */
+const underWay = 60
+
 /** Starts the runs, or finds them started, and waits for each of them. An engine that cannot reach its database is asked again. */
-export const runAll = (agents: Agents, runs: ReadonlyArray<Run>, ended: (run: Run) => void = () => {}) =>
+export const runAll = (agents: Agents, runs: ReadonlyArray<Run>) =>
   Effect.forEach(
     runs,
     (run) =>
@@ -22,8 +25,7 @@ export const runAll = (agents: Agents, runs: ReadonlyArray<Run>, ended: (run: Ru
           while: ({ _tag }) => _tag === "EngineStoreError",
           schedule: Schedule.spaced("500 millis")
         }),
-        Effect.exit,
-        Effect.tap(() => Effect.sync(() => ended(run)))
+        Effect.exit
       ),
-    { concurrency: "unbounded" }
+    { concurrency: underWay }
   )
