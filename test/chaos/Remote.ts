@@ -22,8 +22,8 @@ export interface Generation extends Asked {
   readonly again: boolean
 }
 
-/** Where in a request something may strike. */
-export type Moment = "before" | "after"
+/** Where something may strike: when all is ready for the effect and its request has not left yet, before the effect, before its reply. */
+export type Moment = "prepared" | "before" | "after"
 
 export interface Remote {
   readonly url: string
@@ -31,7 +31,7 @@ export interface Remote {
   readonly generations: ReadonlyArray<Generation>
   /** Requests that got no answer, or a refusal, by the dice. */
   readonly troubles: number
-  /** Calls `strike` with the process whose request is the next one, right before its effect or before its reply. */
+  /** Calls `strike` with the process that is the next one at that moment. */
   readonly arm: (moment: Moment, strike: (worker: number) => void) => void
   /** Nothing strikes any more. */
   readonly disarm: Effect.Effect<void>
@@ -99,6 +99,12 @@ export const makeRemote = (dice: () => number) =>
       return fate === "lost reply" ? undefined : { receipt }
     })
 
+    const prepare = ({ worker }: Asked) =>
+      Effect.sync(() => {
+        strikes("prepared", worker)
+        return {}
+      })
+
     const find = (asked: Finding) =>
       alone(asked.key)(Effect.sync(() => ({ receipt: applications.find(({ key }) => key === asked.key)?.receipt })))
 
@@ -119,6 +125,8 @@ export const makeRemote = (dice: () => number) =>
           switch (request.url) {
             case "/apply":
               return apply(asked as Applying)
+            case "/prepare":
+              return prepare(asked as Asked)
             case "/find":
               return find(asked as Finding)
             default:

@@ -79,8 +79,9 @@ const applying = (
 })
 
 const apply = Effect.fnUntraced(function*({ remote }: World, asked: Applying) {
-  // whoever is stopped here has claimed the key, and nothing has left yet
+  // whoever is stopped here has claimed the key, and what is to have the effect has not left yet
   yield* Effect.sleep(10 + Math.floor(Math.random() * 140))
+  yield* Effect.mapError(post(`${remote}/prepare`, asked), () => new Refused({ message: "The remote is away." }))
   const { receipt, refused } = yield* post(`${remote}/apply`, asked)
   if (refused === true) return yield* new Refused({ message: "The remote is busy." })
   return receipt ?? (yield* new EffectOutcomeUnknownError({}))

@@ -48,15 +48,15 @@ const every = (period: number, strike: (stage: Stage) => Effect.Effect<unknown>)
   }))
 }
 
-/** Does something to a worker: to any one now, or to the one whose request is the next at the remote. */
-const toSomebody = ({ dice, fleet, remote }: Stage, act: (worker: Worker) => void): void => {
+/** Does something to a worker: to any one now, or to the one that is the next at a moment of its effect. */
+const toSomebody = ({ dice, fleet, remote }: Stage, act: (worker: Worker) => void, roll = dice()): void => {
   const toOneOf = (pid: number) => {
     const worker = fleet.find(pid)
     if (worker !== undefined) act(worker)
   }
-  const roll = dice()
-  if (roll < 0.3) return remote.arm("before", toOneOf)
-  if (roll < 0.6) return remote.arm("after", toOneOf)
+  if (roll < 0.3) return remote.arm("prepared", toOneOf)
+  if (roll < 0.5) return remote.arm("before", toOneOf)
+  if (roll < 0.8) return remote.arm("after", toOneOf)
   const worker = oneOf(dice, fleet.alive())
   if (worker !== undefined) act(worker)
 }
@@ -102,12 +102,14 @@ export const restart = (period: number): Disturbance =>
 export const freeze = (period: number, millis: number): Disturbance =>
   every(period, (stage) =>
     Effect.suspend(() => {
-      const { fleet, pace, remote } = stage
+      const { dice, fleet, pace, remote } = stage
       const frozen = Deferred.makeUnsafe<Worker>()
-      toSomebody(stage, (worker) => {
+      const freezes = (worker: Worker) => {
         fleet.freeze(worker)
         Deferred.doneUnsafe(frozen, Effect.succeed(worker))
-      })
+      }
+      // whoever is frozen before its request has left is the one that may apply an effect once more
+      toSomebody(stage, freezes, dice() < 0.5 ? 0 : dice())
       const thaw = Effect.flatMap(
         Deferred.poll(frozen),
         Option.match({
