@@ -35,7 +35,9 @@ export const cellsOf = Effect.fnUntraced(function*(column: Column, { layer }: La
     points.forEach((name) => left.delete(name))
     if (found.length > 0) cells.set(words, distinct(found.map((point) => cellOf(foundAt(point)))))
   }
-  if (left.size > 0) throw new Error(`no words for: ${Array.from(left.keys()).join(", ")}`)
+  if (left.size > 0) {
+    throw new Error(`the lab tries points that words.ts has no words for: ${Array.from(left.keys()).join(", ")}`)
+  }
   for (const story of stories) cells.set(story.words, cellOf(yield* tell(column, layer, story)))
   const found: Cells = cells
   return found

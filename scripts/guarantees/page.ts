@@ -4,10 +4,10 @@
 import { mutants } from "../../test/explorer/mutants.ts"
 import { kinds } from "../../test/explorer/Remote.ts"
 import type { Ledger } from "./deaths.ts"
-import { rulesOfRuns } from "./engine.ts"
+import { phasesOfRuns, ruleOf, rulesOfRuns } from "./engine.ts"
 import { about, explored } from "./exploration.ts"
 import { list, table } from "./markdown.ts"
-import type { Matrix, Row, StoreFacts, Table } from "./matrix.ts"
+import type { Matrix, Row, Table } from "./matrix.ts"
 import { residualRisks } from "./risks.ts"
 
 export interface Findings {
@@ -25,9 +25,10 @@ const opening = `# Guarantees
 What happens to an effect when processes die, freeze, race and repeat themselves, for each kind of tool, setting and ledger; what is not
 promised; and what closes that.
 
-This page is written by \`npm run guarantees\`. Its tables are what the crash lab (\`CrashLab\`, which also examines your own tools), the
-exploration of the tests and killed processes came to; nobody types them. \`npm run check -- guarantees\` runs all of it again, and fails
-where the page says something else.
+This page is written by \`npm run guarantees\`. What it says of tools, of orders, and of ledgers in memory and SQLite is what the crash lab
+([\`CrashLab\`](testing.md), which examines your tools too), the exploration of the tests, and killed processes came to; nobody types those
+cells. \`npm run check -- guarantees\` runs all of it again, and fails where the page says something else. The rest has tests, which are
+[named](rules.md), or is said as a limit.
 
 ## The promise
 
@@ -137,10 +138,18 @@ The exploration is tested too: it finds each of ${
   } faults that are put into the program or its ledger.`
 }
 
-const storesOf = (
-  [memory, durable, fast, inDatabase]: ReadonlyArray<StoreFacts>,
-  deaths: Findings["deaths"]
-): string => {
+/** Tests whose rules are about ledgers. */
+const testedOfLedgers: ReadonlyArray<readonly [ledger: string, test: string]> = [
+  ["Postgres", "SqlEffectStore on Postgres"],
+  ["Redis", "RedisEffectStore"],
+  ["Redis", "RedisEffectStore > warns of a server without an append-only file, and of one that evicts"],
+  ["SQLite", "SqliteEffectStore > flushes every record to the disk, unless it is told not to"],
+  ["SQLite", "opening > rows survive a restart"],
+  ["SQLite", "several processes on one file > a frozen process keeps its claim until the lease ends"]
+]
+
+const ledgersOf = ({ deaths, matrix: { stores }, rules }: Findings): string => {
+  const [memory, durable, fast, inDatabase] = stores
   const run = [memory!, durable!, fast!, inDatabase!]
   const yesNo = (is: boolean): string => is ? "yes" : "no"
   const different = run.flatMap(({ different, name }) => different.map((situation) => `${name}: ${situation}`))
@@ -188,15 +197,23 @@ ${
     ])
   }
 
-An effect whose claim or record is lost so can be applied again, unless its tool has \`alreadyApplied\`, which finds it.`
+An effect whose claim or record is lost so can be applied again, unless its tool has \`alreadyApplied\`, which finds it. By tests:
+
+${list(testedOfLedgers.map(([ledger, test]) => `${ledger}: ${ruleOf(rules, test)}`))}`
 }
 
 const runsOf = (rules: string): string =>
   `## Runs of agents
 
-A run is made of model calls and tool calls. What is finished is stored, and not done again; what was cut off is done again, and for an effect
-tool that is the second call of the tables above. A model call that is made again may say other words: a key that shall survive that is
-made by \`effectKey\` of what stays the same. [Rules and their tests](rules.md) has the tests, which kill, freeze and stop processes:
+A run is made of model calls and tool calls. What is finished is stored, and not done again; what was cut off is done again, and for an
+effect tool that is the second call of the tables above. Tests kill the process at each phase of a run, on SQLite and in a cluster of
+workers on Postgres. Another process goes on with it by itself, each effect is applied once, and no finished model call is made again:
+
+${table(["killed", "the next process"], phasesOfRuns())}
+
+A model call that is made again may say other words: a key that shall survive that is made by \`effectKey\` of what stays the same.
+
+What else holds, by engine; [Rules and their tests](rules.md) names the tests:
 
 ${table(["engine", "promise"], rulesOfRuns(rules).map(([where, rules]) => [where, lines(...rules)]))}`
 
@@ -205,14 +222,16 @@ const risksOf = (): string =>
 
 ${table(["risk", "what closes it"], residualRisks)}`
 
-export const pageOf = ({ deaths, matrix: { stores, tables }, rules }: Findings): string =>
-  [
+export const pageOf = (findings: Findings): string => {
+  const { matrix: { tables }, rules } = findings
+  return [
     opening,
     legendOf(tables),
     inShort(tables),
     ...tables.map(tableOf),
-    storesOf(stores, deaths),
+    ledgersOf(findings),
     explorationOf(),
     runsOf(rules),
     risksOf()
   ].join("\n\n") + "\n"
+}
