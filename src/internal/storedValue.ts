@@ -38,7 +38,7 @@ export const encode = (value: unknown): Encoded => {
   const above = new Set<object>()
 
   const apart = (content: string | Uint8Array): Json => {
-    const name = sha256(typeof content === "string" ? `text:${content}` : `bytes:${base64(content)}`)
+    const name = sha256(typeof content === "string" ? named(content) : `bytes:${base64(content)}`)
     blobs.set(name, content)
     return { [mark]: "blob", v: name }
   }
@@ -107,6 +107,9 @@ export const encode = (value: unknown): Encoded => {
 
   return { text: JSON.stringify(any(value, false)), blobs }
 }
+
+/** In UTF-8, of which the hash is, halves of characters would all be the same. */
+const named = (text: string): string => text.isWellFormed() ? `text:${text}` : `json:${JSON.stringify(text)}`
 
 /** Parts of messages say their media type; an image may leave it to be found out. */
 const isFile = (value: object): boolean =>

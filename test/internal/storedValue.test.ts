@@ -61,6 +61,13 @@ describe("stored values", () => {
     expect(again(value)).toStrictEqual(value)
   })
 
+  it("that are large stand apart under a name each, also where their UTF-8 is the same", () => {
+    const half = (unit: string) => ({ mediaType: "text/plain", data: `${"x".repeat(largestInline)}${unit}` })
+    const value = [half("\ud800"), half("\ud801"), half("\ufffd"), half(JSON.stringify("\ud800"))]
+    expect(encode(value).blobs.size).toBe(value.length)
+    expect(again(value)).toStrictEqual(value)
+  })
+
   it("take what others describe as JSON, and leave functions out", () => {
     class Money {
       readonly #cents = 5
