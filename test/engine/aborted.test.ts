@@ -46,7 +46,7 @@ for (const what of ["a model", "a tool"]) {
         inputSchema: jsonSchema({ type: "object" }),
         execute: (_: unknown, { abortSignal }: { readonly abortSignal?: AbortSignal }) => request(reached, abortSignal)
       }
-      const loop = new Loop(yield* Effect.context<never>())
+      const loop = new Loop(yield* Effect.context())
       const options = journaled(
         {
           model,
