@@ -36,14 +36,16 @@ import { metrics } from "./engine/telemetry.ts"
  *     warnings: []
  *   })
  * })
- * const hello = defineAgent({ name: "hello", model })
+ * const counted = defineAgent({ name: "counted", model })
+ * const completed = Metric.withAttributes(EngineTelemetry.ended, { agent: "counted", status: "completed" })
  *
  * const program = Effect.gen(function*() {
- *   yield* Engine.run(hello, { runId: "1", prompt: "Say hello." })
- *   const completed = Metric.withAttributes(EngineTelemetry.ended, { agent: "hello", status: "completed" })
- *   return (yield* Metric.value(completed)).count
+ *   const before = yield* Metric.value(completed)
+ *   yield* Engine.run(counted, { runId: "1", prompt: "Say hello." })
+ *   const after = yield* Metric.value(completed)
+ *   return after.count - before.count
  * })
- * const Live = hello.layer.pipe(Layer.provideMerge(Engine.layerMemory()))
+ * const Live = counted.layer.pipe(Layer.provideMerge(Engine.layerMemory()))
  *
  * await Effect.runPromise(Effect.provide(program, Live)) // => 1
  * ```
