@@ -11,7 +11,8 @@ import type { IEngine } from "./engine/IEngine.ts"
 import { approvalId } from "./engine/journal.ts"
 import { type EngineOptions, make } from "./engine/make.ts"
 import { layerMemory } from "./engine/port.ts"
-import { makeMemory } from "./engine/RunIndex.ts"
+import * as RunIndex from "./engine/RunIndex.ts"
+import * as RunParts from "./engine/RunParts.ts"
 
 /**
  * Runs agents, and goes on with their runs after a crash.
@@ -78,7 +79,11 @@ export class Engine extends Context.Service<Engine, IEngine>()("chamvi-effect/En
   static readonly layerMemory = (options: EngineOptions = {}): Layer.Layer<Engine | EffectStore> =>
     Layer.effect(
       Engine,
-      Effect.flatMap(makeMemory, (index) => make({ ...options, index, pollInterval: undefined }))
+      Effect.gen(function*() {
+        const index = yield* RunIndex.makeMemory
+        const parts = yield* RunParts.makeMemory
+        return yield* make({ ...options, index, parts, pollInterval: undefined })
+      })
     ).pipe(
       Layer.provideMerge(EffectStore.layerMemory),
       Layer.provide([layerMemory, KeyValueStore.layerMemory])

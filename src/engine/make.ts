@@ -36,8 +36,7 @@ export interface EngineOptions {
 
 export interface MakeOptions extends EngineOptions {
   readonly index: RunIndex
-  /** The parts of runs. Default: in this process's memory. */
-  readonly parts?: RunParts.RunParts | undefined
+  readonly parts: RunParts.RunParts
   /** How often to look for changes that other processes made to a run that somebody waits for. */
   readonly pollInterval: Duration.Input | undefined
   /** Whether other processes run agents too, so that one that is not registered here may be registered there. */
@@ -66,10 +65,7 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
   yield* options.onChanged?.(hear) ?? Effect.void
   const ground: Ground = {
     index,
-    parts: RunParts.telling(
-      options.parts ?? (yield* RunParts.makeMemory),
-      (runId) => Effect.sync(() => hear(runId))
-    ),
+    parts: RunParts.telling(options.parts, (runId) => Effect.sync(() => hear(runId))),
     store: yield* EffectStore,
     keyValues: yield* KeyValueStore.KeyValueStore,
     gate: Gate.make(options.concurrency ?? 50),

@@ -15,7 +15,8 @@ import { KeyValueStore } from "effect/persistence"
 import { join } from "node:path"
 import { make } from "../../src/engine/make.ts"
 import { layerMemory } from "../../src/engine/port.ts"
-import { makeMemory } from "../../src/engine/RunIndex.ts"
+import * as RunIndex from "../../src/engine/RunIndex.ts"
+import * as RunParts from "../../src/engine/RunParts.ts"
 import { start } from "../fixtures/child.ts"
 import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
 import { calls, readBy, says, scripted } from "../support/model.ts"
@@ -27,13 +28,19 @@ interface Options {
 
 /** An engine in memory whose ledger is `decorate` of one in memory. */
 const engineOver = (options: Options, decorate: (store: IEffectStore) => IEffectStore) =>
-  Layer.effect(Engine, Effect.flatMap(makeMemory, (index) => make({ ...options, index, pollInterval: undefined })))
-    .pipe(
-      Layer.provide([layerMemory, KeyValueStore.layerMemory]),
-      Layer.provideMerge(
-        Layer.effect(EffectStore, Effect.map(EffectStore, decorate)).pipe(Layer.provide(EffectStore.layerMemory))
-      )
+  Layer.effect(
+    Engine,
+    Effect.gen(function*() {
+      const index = yield* RunIndex.makeMemory
+      const parts = yield* RunParts.makeMemory
+      return yield* make({ ...options, index, parts, pollInterval: undefined })
+    })
+  ).pipe(
+    Layer.provide([layerMemory, KeyValueStore.layerMemory]),
+    Layer.provideMerge(
+      Layer.effect(EffectStore, Effect.map(EffectStore, decorate)).pipe(Layer.provide(EffectStore.layerMemory))
     )
+  )
 
 const setup = () => {
   let applied = 0
