@@ -16,8 +16,6 @@ export interface Application extends Applying {
 
 /** A model call. */
 export interface Generation extends Asked {
-  /** Whether its answer was sent before the one who asked was gone. */
-  answered: boolean
   /** Whether the step's tools had been at the remote already: then its answer was stored, and was not to be asked for again. */
   readonly again: boolean
 }
@@ -108,14 +106,10 @@ export const makeRemote = (dice: () => number) =>
     const find = (asked: Finding) =>
       alone(asked.key)(Effect.sync(() => ({ receipt: applications.find(({ key }) => key === asked.key)?.receipt })))
 
-    const think = (asked: Asked, response: ServerResponse) =>
+    const think = (asked: Asked) =>
       Effect.suspend(() => {
-        const generation = { ...asked, answered: false, again: (reached.get(asked.runId) ?? -1) >= asked.step }
-        generations.push(generation)
-        return Effect.as(
-          Effect.tap(between(10, 100), () => Effect.sync(() => void (generation.answered = !response.destroyed))),
-          {}
-        )
+        generations.push({ ...asked, again: (reached.get(asked.runId) ?? -1) >= asked.step })
+        return Effect.as(between(10, 100), {})
       })
 
     const answer = (request: IncomingMessage, response: ServerResponse) =>
@@ -130,7 +124,7 @@ export const makeRemote = (dice: () => number) =>
             case "/find":
               return find(asked as Finding)
             default:
-              return think(asked as Asked, response)
+              return think(asked as Asked)
           }
         }
       ).pipe(

@@ -20,7 +20,7 @@ const { values } = parseArgs({
     seed: { type: "string", default: String(Date.now() % 100_000) },
     scenario: { type: "string" },
     runs: { type: "string" },
-    seconds: { type: "string", default: "180" }
+    seconds: { type: "string", default: "300" }
   }
 })
 const seed = Number(values.seed)

@@ -43,7 +43,6 @@ const generation = (changes: Partial<Generation> = {}): Generation => ({
   runId: "run",
   step: 0,
   worker: 1,
-  answered: true,
   again: false,
   ...changes
 })
