@@ -27,7 +27,8 @@ import { warn } from "./log.ts"
 import { keepWriting, record } from "./record.ts"
 import { registryOf, type Unwritten } from "./Registry.ts"
 import { release } from "./release.ts"
-import { askRemote, checkRemote, tooLarge } from "./remoteCheck.ts"
+import { askRemote, checkRemote } from "./remoteCheck.ts"
+import { toRecord } from "./resultCodec.ts"
 
 /**
  * Runs the application to its end; `endingOf` says what its exit means to those who wait.
@@ -53,7 +54,6 @@ export const apply = (application: Application, call: Call): Effect.Effect<Appli
             application.stop("lost")
           }
         }
-        application.running = true
         if (reply.takenOver) application.flag({ takenOver: true })
         heartbeats.add(lease, fiber)
         return holding(application, call, reply, lease, heartbeats, clock)
@@ -269,7 +269,7 @@ const execute = (application: Application, call: Call, known: Knowledge): Effect
     onFailure: (cause) => {
       // A failure after the application was asked to stop may be our own abort, coming back as an error.
       const itsOwnWord = !application.stopped && saysNothingApplied(cause)
-      if (before !== "inDoubt" && known.verdict === "inDoubt" && itsOwnWord) known.verdict = "tried"
+      if (before !== "inDoubt" && itsOwnWord) known.verdict = "tried"
       return Effect.failCause(cause)
     }
   })
@@ -277,22 +277,18 @@ const execute = (application: Application, call: Call, known: Knowledge): Effect
 
 /**
  * Whether the failure is `execute`'s own word that nothing was applied. An interruption and a defect are not: neither
- * knows how far it came.
+ * knows how far it came. A failure without any reason says nothing at all.
  */
 const saysNothingApplied = (cause: Cause.Cause<unknown>): boolean =>
-  cause.reasons.every((reason) => Cause.isFailReason(reason) && !isOutcomeUnknown(reason.error))
+  cause.reasons.length > 0
+  && cause.reasons.every((reason) => Cause.isFailReason(reason) && !isOutcomeUnknown(reason.error))
 
 const isOutcomeUnknown = (error: unknown): boolean => error instanceof EffectOutcomeUnknownError
 
 const textOf = (call: Call, result: unknown): Effect.Effect<Decided> => {
   const encoded = Effect.suspend(() => call.encode(result))
   return Effect.matchCause(encoded, {
-    onSuccess: (json): Decided => {
-      const text = RecordedResult.fromJson(json)
-      const large = text.length > call.settings.largestResult / 4
-        && Buffer.byteLength(text) > call.settings.largestResult
-      return { text: large ? RecordedResult.unavailable(tooLarge(call)) : text, outcome: "executed" }
-    },
+    onSuccess: (json): Decided => ({ text: toRecord(json, call.settings.largestResult), outcome: "executed" }),
     onFailure: (cause): Decided => ({
       text: RecordedResult.unavailable(`it cannot be recorded: ${safeTextOf(Cause.squash(cause))}`),
       outcome: "executed"

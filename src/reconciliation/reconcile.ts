@@ -115,8 +115,7 @@ const share = (
         return resume(reconcile(call, report))
     }
   })
-  if (leave === undefined) return
-  return Effect.ensuring(
+  return leave && Effect.ensuring(
     leave,
     Effect.sync(() => {
       // the last to leave waits for finalizers, which may close a circle too
@@ -127,13 +126,13 @@ const share = (
   )
 }
 
-const outcomes: { readonly [tag: string]: Outcome } = {
-  EffectInDoubtError: "inDoubt",
-  EffectInProgressError: "inProgress",
-  EffectKeyConflictError: "conflict",
-  EffectInputChangedError: "conflict",
-  ToolNotAllowedError: "refused"
-}
+const outcomes: ReadonlyMap<unknown, Outcome> = new Map([
+  ["EffectInDoubtError", "inDoubt"],
+  ["EffectInProgressError", "inProgress"],
+  ["EffectKeyConflictError", "conflict"],
+  ["EffectInputChangedError", "conflict"],
+  ["ToolNotAllowedError", "refused"]
+])
 
 // An error of ours may also come out of a hook that made a call of its own: that one speaks of another key.
 const outcomeOf = (report: Report, cause: Cause.Cause<unknown>): Outcome => {
@@ -141,9 +140,7 @@ const outcomeOf = (report: Report, cause: Cause.Cause<unknown>): Outcome => {
   const failure = Cause.squash(cause)
   if (!(failure instanceof Error)) return "failed"
   const { _tag: tag, key = report.key, tool } = failure as { readonly [field in "_tag" | "key" | "tool"]?: unknown }
-  return typeof tag === "string" && Object.hasOwn(outcomes, tag) && key === report.key && tool === report.tool
-    ? outcomes[tag]!
-    : "failed"
+  return key === report.key && tool === report.tool ? outcomes.get(tag) ?? "failed" : "failed"
 }
 
 /**

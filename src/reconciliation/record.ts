@@ -1,11 +1,11 @@
 /**
  * Writing the record of an effect that happened: whatever the store does, the call has succeeded.
  */
-import { type Cause, Duration, Effect, Exit, Schedule } from "effect"
+import { type Cause, Duration, Effect, Schedule } from "effect"
 import type { CompleteItem, EffectRecord, Fenced } from "../EffectRecord.ts"
 import { isClosed } from "../store/lifetime.ts"
 import type { Application } from "./Application.ts"
-import { askStore, askStoreFrom, isFenced, within } from "./bounded.ts"
+import { askStore, isFenced, within } from "./bounded.ts"
 import type { Applied, Call } from "./Call.ts"
 import { complain, warn } from "./log.ts"
 import { type Registry, registryOf, type Unwritten } from "./Registry.ts"
@@ -41,13 +41,8 @@ export const record = (
       return Effect.as(writeInBackground(call, item, cause, done), mine)
     }
   }
-  return Effect.withFiber((fiber) => {
-    const write = () => registryOf(call.store).ask.complete(item)
-    const asked = askStoreFrom(fiber, "record", item.key, write, call.settings.recordTimeout, isFenced)
-    return Exit.isExit(asked) && Exit.isSuccess(asked)
-      ? written.onSuccess(asked.value as Fenced)
-      : Effect.matchCauseEffect(asked, written)
-  })
+  const write = () => registryOf(call.store).ask.complete(item)
+  return Effect.matchCauseEffect(askStore("record", item.key, write, call.settings.recordTimeout, isFenced), written)
 }
 
 const recordOfTheOther = (call: Call, mine: Applied): Effect.Effect<Applied> =>

@@ -9,6 +9,7 @@ import type { Application } from "./Application.ts"
 import { monotonicMillis } from "./bounded.ts"
 import type { Call } from "./Call.ts"
 import { runHook } from "./hook.ts"
+import { toRecord } from "./resultCodec.ts"
 
 /**
  * `Applied` carries the text of `RecordedResult`. `NotApplied` is a "no" that is believed: it clears the doubt of earlier
@@ -34,16 +35,9 @@ const wrongAnswer = (call: Call, problem: string) =>
 const textOf = (call: Call, value: unknown): Effect.Effect<CheckAnswer> =>
   Effect.matchEffect(call.encode(value), {
     onFailure: (problem) => Effect.die(wrongAnswer(call, `something that cannot be recorded (${problem})`)),
-    onSuccess: (json) => {
-      const text = RecordedResult.fromJson(json)
-      return Effect.succeed<CheckAnswer>({
-        _tag: "Applied",
-        text: Buffer.byteLength(text) > call.settings.largestResult ? RecordedResult.unavailable(tooLarge(call)) : text
-      })
-    }
+    onSuccess: (json) =>
+      Effect.succeed<CheckAnswer>({ _tag: "Applied", text: toRecord(json, call.settings.largestResult) })
   })
-
-export const tooLarge = (call: Call): string => `it is larger than ${call.settings.largestResult} bytes`
 
 const interpret = (call: Call, answer: unknown): Effect.Effect<CheckAnswer> => {
   if (answer === undefined) return Effect.succeed(notApplied)

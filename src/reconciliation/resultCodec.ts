@@ -42,6 +42,16 @@ export const schemaCodec = (schema: Schema.Constraint): ResultCodec => {
 }
 
 /**
+ * The text to record for a result's JSON form. Of more than `largest` bytes only that it was there is recorded.
+ */
+export const toRecord = (json: string | undefined, largest: number): string => {
+  const text = RecordedResult.fromJson(json)
+  return Buffer.byteLength(text) > largest
+    ? RecordedResult.unavailable(`it is larger than ${largest} bytes`)
+    : text
+}
+
+/**
  * The JSON form of a recorded result; each call gives a copy of its own.
  */
 export const readJson = (
@@ -76,11 +86,8 @@ export const read = (
   Effect.flatMap(
     readJson(key, tool, text),
     (json) =>
-      codec === jsonCodec
-        ? Effect.succeed(json)
-        : Effect.mapError(
-          codec.decode(json),
-          (cause) =>
-            new EffectRecordError({ key, tool, problem: `its result does not decode: ${cause.message}`, cause })
-        )
+      Effect.mapError(
+        codec.decode(json),
+        (cause) => new EffectRecordError({ key, tool, problem: `its result does not decode: ${cause.message}`, cause })
+      )
   )

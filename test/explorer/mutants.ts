@@ -69,7 +69,7 @@ export const mutants: Readonly<Record<string, Mutant>> = {
     trouble: ["slow", "interrupt"],
     program: [{
       file: "apply.ts",
-      text: `if (before !== "inDoubt" && known.verdict === "inDoubt" && itsOwnWord) known.verdict = "tried"`,
+      text: `if (before !== "inDoubt" && itsOwnWord) known.verdict = "tried"`,
       by: `if (Cause.hasInterrupts(cause)) known.verdict = "clean"`
     }]
   },

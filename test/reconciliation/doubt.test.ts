@@ -3,7 +3,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { type EffectEvent, EffectOutcomeUnknownError, EffectResolution, type IEffectStore } from "chamvi-effect"
-import { Effect, Fiber } from "effect"
+import { Cause, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import {
   anotherProcess,
@@ -104,6 +104,29 @@ describe("reconciliation", () => {
         assert.strictEqual(yield* stateOf(store), "released inDoubt")
         // there is no lease to wait for, in any process
         yield* failsWith(call(anotherProcess(store), { whenInDoubt: "fail", waitFor: 0 }), "EffectInDoubtError")
+      }
+    }))
+
+  it.effect("an execute of which not every part says by itself that it applied nothing leaves the key in doubt", () =>
+    Effect.gen(function*() {
+      const together = (...failures: ReadonlyArray<unknown>) =>
+        Effect.forEach(
+          failures,
+          (failure) => Effect.uninterruptible(Effect.andThen(Effect.yieldNow, Effect.fail(failure))),
+          { concurrency: "unbounded" }
+        )
+      const wholes: ReadonlyArray<readonly [whole: Effect.Effect<unknown, unknown>, state: string]> = [
+        [together(no, no), "released tried"],
+        [together(no, unknown), "released inDoubt"],
+        [together(unknown, no), "released inDoubt"],
+        [Effect.failCause(Cause.combine(Cause.fail(no), Cause.die(no))), "released inDoubt"],
+        // no part says anything
+        [Effect.failCause(Cause.empty), "released inDoubt"]
+      ]
+      for (const [whole, state] of wholes) {
+        const store = yield* memory
+        yield* Effect.exit(call(store, { execute: () => whole }))
+        assert.strictEqual(yield* stateOf(store), state)
       }
     }))
 
@@ -235,6 +258,10 @@ describe("reconciliation", () => {
       yield* failsWith(call(store, { ...check, execute: () => Effect.fail(no) }), "No")
       assert.strictEqual(yield* stateOf(store), "released inDoubt")
       assert.strictEqual(yield* call(store, check), "done")
+      // nor where nobody knew of an earlier attempt before
+      const fresh = yield* memory
+      yield* failsWith(call(fresh, { ...check, execute: () => Effect.fail(no) }), "No")
+      assert.strictEqual(yield* stateOf(fresh), "released inDoubt")
     }))
 
   it.effect("settle repeats the remote check before believing a no", () =>

@@ -78,7 +78,9 @@ describe("EffectEvent", () => {
       const events: Array<EffectEvent> = []
       const hook = gated()
       for (const options of [{ key: "" }, { key: " \n" }, { key: undefined as never }, { input: 10n }]) {
-        yield* withEvents(events)(failsWith(call(store, { ...options, execute: hook.execute }), "EffectKeyError"))
+        const failing = failsWith(call(store, { ...options, execute: hook.execute }), "EffectKeyError")
+        const { path } = yield* withEvents(events)(failing)
+        assert.strictEqual(path, "input" in options ? "$" : "key")
       }
       assert.deepStrictEqual(events.map(({ key, tool }) => [key, tool]), [["", "t"], ["", "t"], ["", "t"], ["k", "t"]])
       assert.deepStrictEqual(events.map(told), ["failed", "failed", "failed", "failed"])
@@ -96,6 +98,48 @@ describe("EffectEvent", () => {
       assert.deepStrictEqual(events.map((event) => `${event.key}: ${told(event)}`), ["inner: inProgress", "k: failed"])
       yield* hook.open()
       yield* Fiber.join(holder)
+    }))
+
+  it.effect("an error of a call of another tool inside of execute is not taken for one of the outer call", () =>
+    Effect.gen(function*() {
+      const elsewhere = yield* memory
+      const hook = gated()
+      const holder = yield* fork(call(anotherProcess(elsewhere), { tool: "u", execute: hook.execute }))
+      const events: Array<EffectEvent> = []
+      // the same key, in another ledger
+      const execute = () => call(elsewhere, { tool: "u", waitFor: 0 })
+      yield* withEvents(events)(failsWith(call(yield* memory, { execute }), "EffectInProgressError"))
+      assert.deepStrictEqual(events.map((event) => `${event.tool}: ${told(event)}`), ["u: inProgress", "t: failed"])
+      yield* hook.open()
+      yield* Fiber.join(holder)
+    }))
+
+  it.effect("whatever a hook fails with is a failure, and no error of ours", () =>
+    Effect.gen(function*() {
+      const failures = [null, undefined, "no", 0, { _tag: "EffectInDoubtError", key: "k", tool: "t" }, new Error("no")]
+      for (const failure of failures) {
+        const events: Array<EffectEvent> = []
+        const failing = call(yield* memory, { execute: () => Effect.fail(failure) })
+        assert.strictEqual(yield* withEvents(events)(failureOf(failing)), failure)
+        assert.deepStrictEqual(events.map(told), ["failed"])
+      }
+    }))
+
+  it.effect("who leaves is told of what the application met", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      yield* store.claim([{ key: "k", tool: "t", runId: "", owner: "dead", claimId: "x", lease: 1, fingerprint: "" }])
+      yield* TestClock.adjust(1)
+      const events: Array<EffectEvent> = []
+      const hook = gated()
+      const callers = yield* Effect.forEach([1, 2], (input) =>
+        fork(withEvents(events)(call(store, { input, execute: hook.execute }))))
+      for (const caller of callers.toReversed())
+        yield* Fiber.interrupt(caller)
+      assert.deepStrictEqual(events.map(told), [
+        "interrupted inputChanged takenOver executedInDoubt",
+        "interrupted takenOver executedInDoubt"
+      ])
     }))
 
   it.effect("flags tell what went aside", () =>
@@ -134,6 +178,9 @@ describe("EffectEvent", () => {
       yield* withEvents(events)(call(store, { key: "a:b", tool: "tool", runId: "run" }))
       assert.deepStrictEqual(events.map(({ key, runId, tool }) => [key, tool, runId]), [["a:b", "tool", "run"]])
       assert.strictEqual((yield* store.get("a:b"))?.runId, "run")
+      // outside of any run
+      yield* withEvents(events)(call(store))
+      assert.deepStrictEqual([events.at(-1)!.runId, (yield* store.get("k"))?.runId], ["", ""])
     }))
 
   it.effect("the span that a call runs in gets the outcome and the flags that are set", () =>

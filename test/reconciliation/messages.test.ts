@@ -88,6 +88,22 @@ describe("reconciliation", () => {
       assert.deepInclude(error, { operation: "claim", key: "k", problem: "no answer within 700 ms" })
     }))
 
+  it.effect("a store that does not take a release is told as such by the next call", () =>
+    Effect.gen(function*() {
+      const store: IEffectStore = { ...(yield* memory), release: () => Effect.die("broken") }
+      yield* failureOf(call(store, { execute: () => Effect.fail("no") }))
+      const error = yield* failsWith(call(store), "EffectStoreError")
+      assert.deepInclude(error, { operation: "release", key: "k", problem: "it failed" })
+    }))
+
+  it.effect("a hook that answers an Effect of an Effect is named", () =>
+    Effect.gen(function*() {
+      const nested = () => Effect.succeed(Effect.succeed("x"))
+      for (const hook of ["alreadyApplied", "execute"] as const) {
+        assert.include(yield* textOfCall({ [hook]: nested }), `${hook} answered an Effect inside of another Effect`)
+      }
+    }))
+
   it.effect("a grant that does not say what came before it is a grant", () =>
     Effect.gen(function*() {
       for (const earlier of [undefined, { age: 0, fingerprint: "" }]) {

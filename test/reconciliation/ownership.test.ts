@@ -16,7 +16,8 @@ import {
   gated,
   isInterrupted,
   memory,
-  turns
+  turns,
+  withLogs
 } from "./support.ts"
 
 /** A store whose claims wait at a latch, before or after they are granted. */
@@ -96,6 +97,21 @@ describe("reconciliation", () => {
         assert.deepStrictEqual([row?.status, row?.doubt], ["released", "none"])
         assert.strictEqual(yield* call(store), "done")
       }
+    }))
+
+  it.effect("a claim of a key in doubt that is granted after the last caller left goes back without a word", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      yield* Effect.flatMap(fork(call(base, { execute: () => Effect.never })), Fiber.interrupt)
+      const { latch, store } = claimingSlowly(base, "after")
+      const hook = counting()
+      const lines: Array<string> = []
+      yield* Effect.flatMap(fork(withLogs(lines)(call(store, { execute: hook.execute }))), Fiber.interrupt)
+      yield* latch.open
+      yield* turns
+      assert.deepStrictEqual([lines, hook.runs], [[], 0])
+      assert.strictEqual((yield* store.get("k"))?.doubt, "inDoubt")
+      yield* assertIdle(store)
     }))
 
   it.effect("a caller leaves at once while another process holds the key", () =>

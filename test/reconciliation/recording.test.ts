@@ -15,6 +15,7 @@ import {
   ended,
   failsWith,
   fork,
+  gated,
   losingReply,
   memory,
   told,
@@ -241,6 +242,72 @@ describe("reconciliation", () => {
       yield* call(store, { key: "l" })
       yield* turns
       yield* assertIdle(store)
+    }))
+
+  it.effect("a call that outlives its store's closing says that its record is missing, and lets its claim go", () =>
+    Effect.gen(function*() {
+      for (const wrong of [() => down("complete"), () => Effect.andThen(Effect.yieldNow, down("complete"))]) {
+        const base = yield* memory
+        let renewals = 0
+        const store = Object.assign(recordingLater(base, wrong), {
+          renew: (items: Parameters<typeof base.renew>[0]) => {
+            renewals++
+            return base.renew(items)
+          }
+        })
+        const scope = yield* Scope.make()
+        yield* Layer.buildWithScope(EffectStore.layerOf(Effect.succeed(store)), scope)
+        const hook = gated()
+        const lines: Array<string> = []
+        const options = { recordTimeout: 700, lease: 3000, execute: () => Effect.uninterruptible(hook.execute()) }
+        const caller = yield* fork(withLogs(lines)(call(store, options)))
+        const closing = yield* fork(Scope.close(scope, Exit.void))
+        yield* TestClock.adjust(700)
+        yield* Fiber.join(closing)
+        yield* hook.open("x")
+        assert.strictEqual(yield* Fiber.join(caller), "x")
+        const missing = () => lines.filter((line) => line.includes("was never written")).length
+        // nothing keeps the process alive
+        yield* TestClock.adjust("1 hour")
+        assert.deepStrictEqual([missing(), store.asked, renewals], [1, 2, 0])
+        // each call that is answered from memory writes it once
+        assert.strictEqual(yield* withLogs(lines)(call(store, options)), "x")
+        yield* turns
+        assert.deepStrictEqual([missing(), store.asked], [2, 3])
+        store.up = true
+        assert.strictEqual(yield* call(store, options), "x")
+        yield* turns
+        assert.deepStrictEqual([(yield* base.get("k"))?.status, hook.runs], ["recorded", 1])
+        yield* assertIdle(store)
+      }
+    }))
+
+  it.effect("what is logged of a record that is missing says what the store did", () =>
+    Effect.gen(function*() {
+      const store = recordingLater(yield* memory, () => Effect.die("broken"))
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(EffectStore.layerOf(Effect.succeed(store)), scope)
+      const lines: Array<string> = []
+      yield* Effect.andThen(call(store), Scope.close(scope, Exit.void)).pipe(withLogs(lines))
+      assert.deepStrictEqual(lines.map((line) => line.split(" ", 1)[0]), ["Warn:", "Error:"])
+      for (const line of lines) assert.include(line, `could not record for effect key "k": it failed`)
+      registryOf(store).unwritten.clear()
+    }))
+
+  it.effect("a claim whose record was written later is not renewed any more", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      let renewals = 0
+      const store = Object.assign(recordingLater(base), {
+        renew: (items: Parameters<typeof base.renew>[0]) => {
+          renewals++
+          return base.renew(items)
+        }
+      })
+      yield* call(store)
+      store.up = true
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual([(yield* base.get("k"))?.status, renewals], ["recorded", 0])
     }))
 
   it.effect("a claim that is let go at the end is in doubt for other processes", () =>

@@ -190,6 +190,34 @@ describe("renewals", () => {
       }
     }))
 
+  it.effect("a caller leaves at once while its claim is renewed before any hook runs", () =>
+    Effect.gen(function*() {
+      const base = yield* memory
+      const latch = Latch.makeUnsafe()
+      let renewing = false
+      const store: IEffectStore = {
+        ...base,
+        claim: (requests) => Effect.delay(Effect.suspend(() => base.claim(requests)), 2500),
+        renew: (items) =>
+          Effect.suspend(() => {
+            renewing = true
+            return Effect.andThen(latch.await, base.renew(items))
+          })
+      }
+      const hook = counting()
+      const fiber = yield* fork(call(store, { lease: 3000, execute: hook.execute }))
+      yield* TestClock.adjust(2500)
+      const leaves = yield* fork(Fiber.interrupt(fiber))
+      yield* turns
+      assert.deepStrictEqual([renewing, ended(leaves)], [true, true])
+      yield* latch.open
+      yield* turns
+      assert.strictEqual(hook.runs, 0)
+      const row = yield* store.get("k")
+      assert.deepStrictEqual([row?.status, row?.doubt], ["released", "none"])
+      yield* assertIdle(store)
+    }))
+
   it.effect("a claim that was lost while no beat came through starts no execute", () =>
     Effect.gen(function*() {
       const base = yield* memory

@@ -217,8 +217,11 @@ describe("reconciliation", () => {
     Effect.gen(function*() {
       const store = yield* memory
       const hook = counting()
-      const options = { largestResult: 10, alreadyApplied: () => "x".repeat(100), execute: hook.execute }
-      yield* failsWith(call(store, options), "EffectResultUnavailableError")
+      const options = { largestResult: 100, execute: hook.execute }
+      const found = (length: number) => ({ ...options, alreadyApplied: () => "x".repeat(length) })
+      // with the twelve bytes around it
+      assert.strictEqual(yield* call(store, { ...found(88), key: "fits" }), "x".repeat(88))
+      yield* failsWith(call(store, found(89)), "EffectResultUnavailableError")
       yield* failsWith(call(anotherProcess(store), { execute: hook.execute }), "EffectResultUnavailableError")
       assert.strictEqual(hook.runs, 0)
     }))

@@ -119,14 +119,16 @@ export const losingReply = <A>(operation: string, effect: Effect.Effect<A, Effec
 export const withEvents = (events: Array<EffectEvent>) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.provideService(effect, EffectEvent.Listener, (event) => Effect.sync(() => void events.push(event)))
 
-/** Collects what is logged in `effect`, as "level: text". */
+/** Collects what is logged in `effect`, as "level: text", and the cause, if there is one. */
 export const withLogs = (lines: Array<string>) => <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.provide(
     effect,
     Logger.layer([
-      Logger.make(({ logLevel, message }) =>
-        void lines.push(`${logLevel}: ${Array.isArray(message) ? message.map(String).join(" ") : String(message)}`)
-      )
+      Logger.make(({ cause, logLevel, message }) => {
+        const texts = [message].flat().map(String)
+        if (cause.reasons.length > 0) texts.push(String(Cause.squash(cause)))
+        lines.push(`${logLevel}: ${texts.join(" ")}`)
+      })
     ])
   )
 
