@@ -37,6 +37,13 @@ const replies: ReadonlyArray<readonly [string, unknown]> = [
     attempt: 2,
     earlier: { age: 1 }
   }],
+  ["a grant whose earlier attempt has a fingerprint that is no text", {
+    _tag: "Claimed",
+    token: 1,
+    doubt: "tried",
+    attempt: 2,
+    earlier: { age: 1, fingerprint: 5 }
+  }],
   ["a record without a tool", { _tag: "Recorded", result: `{"value":1}`, outcome: "executed", fingerprint: "" }],
   ["a holder without a tool", { _tag: "Held", owner: "x", remaining: 5 }],
   ["a holder whose time left is no number", { _tag: "Held", tool: "t", owner: "x", remaining: Number.NaN }],

@@ -3,7 +3,7 @@
  */
 import { assert, describe, expect, it } from "@effect/vitest"
 import { type EffectEvent } from "chamvi-effect"
-import { Effect, Fiber, Latch } from "effect"
+import { Context, Deferred, Effect, Fiber, Latch } from "effect"
 import { across, Application, circleOf, Enclosing, enclosingOf } from "../../src/reconciliation/Application.ts"
 import { assertIdle, call, ended, failsWith, fork, gated, memory, told, turns, withEvents } from "./support.ts"
 
@@ -222,6 +222,30 @@ describe("reconciliation", () => {
       const a = yield* fork(call(store, { key: "a", execute: () => Effect.all([inner, inner]) }))
       yield* hook.open("x")
       assert.deepStrictEqual([yield* Fiber.join(a), yield* Fiber.join(b)], [["x", "x"], "x"])
+    }))
+
+  it.effect("an execute that has its own key called elsewhere, with its own services, fails instead of waiting", () =>
+    Effect.gen(function*() {
+      const store = yield* memory
+      const handed = Deferred.makeUnsafe<Context.Context<never>>()
+      const answered = Deferred.makeUnsafe<unknown, unknown>()
+      const a = (): Effect.Effect<unknown, unknown> =>
+        call(store, {
+          key: "a",
+          execute: () =>
+            Effect.contextWith((context: Context.Context<never>) => {
+              Deferred.doneUnsafe(handed, Effect.succeed(context))
+              return Deferred.await(answered)
+            })
+        })
+      // it was there before the call, and knows nothing of it but what it is handed
+      const elsewhere = yield* fork(
+        Effect.flatMap(Deferred.await(handed), (context) => Effect.provideContext(a(), context)).pipe(
+          Deferred.into(answered)
+        )
+      )
+      yield* failsWith(a(), "EffectReentrantError")
+      yield* Fiber.join(elsewhere)
     }))
 
   it.effect("an execute that goes on from outside of it, and reaches its own key, fails instead of waiting", () =>
