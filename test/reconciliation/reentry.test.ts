@@ -3,7 +3,7 @@
  */
 import { assert, describe, expect, it } from "@effect/vitest"
 import { type EffectEvent } from "chamvi-effect"
-import { Context, Deferred, Effect, Fiber, Latch } from "effect"
+import { type Context, Deferred, Effect, Fiber, Latch } from "effect"
 import { across, Application, circleOf, Enclosing, enclosingOf } from "../../src/reconciliation/Application.ts"
 import { assertIdle, call, ended, failsWith, fork, gated, memory, told, turns, withEvents } from "./support.ts"
 
