@@ -1,8 +1,8 @@
 /**
  * One execution of a run in this process: from the start, through what is stored, to its end or its suspension.
  */
-import type { ModelMessage } from "ai"
-import { Cause, Clock, Context, Effect, Exit, Option } from "effect"
+import type { ModelMessage, OutputInterface } from "ai"
+import { Cause, Clock, Context, Data, Effect, Exit, Option } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { Ai } from "../Ai.ts"
 import { type CallPlace, Loop } from "../ai/journal.ts"
@@ -128,6 +128,11 @@ export const execute =
       const failure = failureOf(exit.cause, loop.step)
       const again = isOutputMissing(Cause.squash(exit.cause)) ? loop.step : null
       yield* annotateEnd("failed", failure.name)
+      // what it says may hold what nobody wants in a log
+      yield* Effect.logWarning(
+        `Run ${start.runId} of agent ${start.agent} failed in step ${failure.step} (${failure.name}). Engine.get tells with `
+          + `what, and Engine.retry goes on from its last good step.`
+      )
       yield* ends("failed", { failure, again })
       return { _tag: "Failed", generation: row.retries }
     })
@@ -253,7 +258,7 @@ const attempt = Effect.fnUntraced(function*(
   // who reads that the run rests finds all of its parts
   yield* publisher.flush
   if (Option.isNone(result)) return Option.none<string>()
-  return Option.some(yield* values.write("outcome", yield* outcomeOf(result.value)))
+  return Option.some(yield* values.write("outcome", yield* outcomeOf(result.value, definition.output)))
 })
 
 const contextOf = (ground: Ground, run: Parameters<typeof ToolContext.make>[0]) =>
@@ -278,12 +283,25 @@ const seen = (
   now: number
 ): RunTrouble => ({ step, toolCallId, toolName, name, message, attempts: attempt, nextAt: now + timer.delay })
 
-const outcomeOf = (result: LoopResult): Effect.Effect<Outcome, unknown> =>
-  Effect.try({
-    // reading it throws where the model ended without one
-    try: () => result.output,
-    catch: (error) => AiError.from(error)
-  }).pipe(Effect.as({
+/** The loop has ended with calls of tools. Their step is good: to make it again would make its calls anew. */
+class OutputNotReached extends Data.TaggedError("NoOutputGeneratedError")<{ readonly message: string }> {
+  constructor(steps: number) {
+    super({
+      message:
+        `stopWhen ended the loop after ${steps} ${steps === 1 ? "step" : "steps"}, with calls of tools and before an `
+        + `output. Let it go on for longer, and retry the run`
+    })
+  }
+}
+
+/** Reading the output throws where the model ended without one; an agent that names none has none to read. */
+const checkOutput = (result: LoopResult): Effect.Effect<unknown, AiError | OutputNotReached> =>
+  result.finalStep.toolCalls.length > 0
+    ? Effect.fail(new OutputNotReached(result.steps.length))
+    : Effect.try({ try: () => result.output, catch: (error) => AiError.from(error) })
+
+const outcomeOf = (result: LoopResult, output: OutputInterface | undefined): Effect.Effect<Outcome, unknown> =>
+  (output === undefined ? Effect.void : checkOutput(result)).pipe(Effect.as({
     text: result.text,
     finishReason: result.finishReason,
     usage: result.totalUsage,

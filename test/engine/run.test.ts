@@ -1,7 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { defineAgent, defineEffectTool, Engine, Output, tool, ToolContext } from "chamvi-effect"
-import { APICallError } from "ai"
+import { APICallError, hasToolCall, isStepCount } from "ai"
 import { Context, Data, Deferred, Effect, Layer, Schema, Stream } from "effect"
+import { ScriptedModel } from "chamvi-effect/testing"
 import { calls, readBy, says, scripted } from "../support/model.ts"
 import { withAgents } from "./support.ts"
 
@@ -312,6 +313,46 @@ describe("Engine.retry", () => {
         expect([model.doGenerateCalls.length, add.added]).toEqual([3, 1])
         expect(yield* engine.get("1")).toMatchObject({ status: "completed", retries: 1, failure: undefined })
         expect(yield* Effect.flip(engine.retry("1"))).toMatchObject({ _tag: "RunNotFailedError", status: "completed" })
+      })
+    )
+  })
+
+  for (
+    const [rule, stopWhen, count] of [
+      ["a tool's name", hasToolCall("add"), 1],
+      ["a number of steps", isStepCount(2), 2]
+    ] as const
+  ) {
+    it.effect(`completes where ${rule} ends its loop with a call, and makes it once`, () => {
+      const model = ScriptedModel.make([
+        ScriptedModel.call("add", { a: 1, b: 1 }),
+        ScriptedModel.call("add", { a: 2, b: 1 })
+      ])
+      const add = adder()
+      const agent = defineAgent({ name: "calls", model, stopWhen, tools: { add: add.tool } })
+      return withAgents([agent])((engine) =>
+        Effect.gen(function*() {
+          const run = engine.run(agent, { runId: "1", prompt: "Add." })
+          expect(yield* run).toMatchObject({ text: "", output: "", finishReason: "tool-calls", steps: count })
+          expect(yield* run).toMatchObject({ text: "", output: "", steps: count })
+          expect([model.calls.length, add.added]).toEqual([count, count])
+        })
+      )
+    })
+  }
+
+  it.effect("that ends with a call and before its output is not made again by a retry, nor is its call", () => {
+    const output = Output.object({ schema: Schema.Struct({ ok: Schema.Boolean }) })
+    const model = ScriptedModel.make([ScriptedModel.call("add", { a: 1, b: 1 })])
+    const add = adder()
+    const agent = defineAgent({ name: "early", model, output, stopWhen: isStepCount(1), tools: { add: add.tool } })
+    return withAgents([agent])((engine) =>
+      Effect.gen(function*() {
+        const error = yield* Effect.flip(engine.run(agent, { runId: "1", prompt: "Add." }))
+        expect(error).toMatchObject({ _tag: "RunFailedError", failure: { name: "NoOutputGeneratedError", step: 0 } })
+        yield* engine.retry("1")
+        expect(yield* Effect.flip(engine.resume(agent, "1"))).toMatchObject({ _tag: "RunFailedError" })
+        expect([model.calls.length, add.added]).toEqual([1, 1])
       })
     )
   })
