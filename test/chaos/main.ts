@@ -15,14 +15,42 @@ import type { Figures } from "./verdict.ts"
 
 class Convicted extends Data.TaggedError("Convicted")<{ readonly message: string }> {}
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: "string", default: String(Date.now() % 100_000) },
-    scenario: { type: "string" },
-    runs: { type: "string" },
-    seconds: { type: "string", default: "300" }
+const usage = `npm run chaos -- [--scenario ${
+  scenarios.map(({ name }) => name).join("|")
+}] [--seed N] [--runs N] [--seconds N]`
+
+/** Says how it is called, and ends. */
+const refuse = (problem: string): never => {
+  console.error(`${problem}\n${usage}`)
+  return process.exit(2)
+}
+
+const given = () => {
+  try {
+    return parseArgs({
+      options: {
+        seed: { type: "string", default: String(Date.now() % 100_000) },
+        scenario: { type: "string" },
+        runs: { type: "string" },
+        seconds: { type: "string", default: "300" },
+        help: { type: "boolean", default: false }
+      }
+    }).values
+  } catch (error) {
+    return refuse(error instanceof Error ? error.message : String(error))
   }
-})
+}
+const values = given()
+if (values.help) {
+  console.log(usage)
+  process.exit(0)
+}
+for (const name of ["seed", "runs", "seconds"] as const) {
+  const value = values[name]
+  if (value !== undefined && !(Number.isInteger(Number(value)) && Number(value) >= (name === "seed" ? 0 : 1))) {
+    refuse(`--${name} ${value} is no number that it can take`)
+  }
+}
 const seed = Number(values.seed)
 const chosen = scenarios.filter(({ name }) => values.scenario === undefined || name === values.scenario)
 
