@@ -138,8 +138,11 @@ export const blobsIn = (text: string): ReadonlyArray<string> => {
   const names = new Set<string>()
   const visit = (json: Json): void => {
     if (!Predicate.isObjectOrArray(json)) return
-    if (!Array.isArray(json) && tagOf(json) === "blob") names.add((json as unknown as Tagged).v as string)
-    else Object.values(json).forEach(visit)
+    const tag = Array.isArray(json) ? undefined : tagOf(json)
+    const { v } = json as unknown as Tagged
+    if (tag === "blob") names.add(v as string)
+    // the user's own object: what its members look like says nothing, as in `decode`
+    else Object.values(tag === "object" ? v as object : json).forEach(visit)
   }
   visit(JSON.parse(text) as Json)
   return [...names]

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest"
+import { describe, expect, it } from "@effect/vitest"
+import { Schema } from "effect"
 import { blobsIn, decode, encode, largestInline } from "../../src/internal/storedValue.ts"
 
 const again = (value: unknown): unknown => {
@@ -7,7 +8,61 @@ const again = (value: unknown): unknown => {
   return decode(text, blobs)
 }
 
+const kinds = [
+  "undefined",
+  "bytes",
+  "buffer",
+  "view",
+  "url",
+  "date",
+  "number",
+  "bigint",
+  "map",
+  "set",
+  "object",
+  "blob"
+]
+const Leaf = Schema.Union([
+  Schema.Null,
+  Schema.Boolean,
+  Schema.Int,
+  Schema.String,
+  Schema.Literals(kinds),
+  Schema.Undefined,
+  Schema.Uint8Array,
+  // stands apart
+  Schema.Literal(`data:${"x".repeat(largestInline)}`)
+])
+const Name = Schema.Literals(["$", "v", "a", "mediaType", "0"])
+type Lookalike = typeof Leaf.Type | ReadonlyArray<Lookalike> | { readonly [name: string]: Lookalike }
+/** Values of a user's own whose members look like those of the stored form. */
+const Lookalike: Schema.Codec<Lookalike> = Schema.Union([
+  Leaf,
+  Schema.Struct({ $: Schema.Literals(kinds), v: Schema.suspend(() => Lookalike) }),
+  Schema.Record(Name, Schema.suspend(() => Lookalike)),
+  Schema.Array(Schema.suspend(() => Lookalike))
+])
+
+const plain = (value: Lookalike): unknown =>
+  Array.isArray(value)
+    ? value.map(plain)
+    : typeof value !== "object" || value === null || value instanceof Uint8Array
+    ? value
+    : Object.fromEntries(Object.entries(value).map(([name, member]) => [name, plain(member)]))
+
 describe("stored values", () => {
+  it.prop("come back as they were where they look like the stored form themselves", [Lookalike], ([value]) => {
+    // generated objects may have no prototype
+    expect(again(value)).toStrictEqual(plain(value))
+  }, { arbitrary: { runs: 500 } })
+
+  it("that look like something that stands apart are the user's own", () => {
+    for (const value of [{ $: "blob", v: 7 }, { $: "object", v: { $: "blob", v: "a" } }, [{ $: { $: "blob" } }]]) {
+      expect(again(value)).toStrictEqual(value)
+      expect(again(encode(value).text)).toBe(encode(value).text)
+    }
+  })
+
   it("come back as they were: bytes, URLs, Dates, undefined, and what JSON has no form for", () => {
     const value = {
       text: "a",
