@@ -274,7 +274,7 @@ export class EngineStoreError extends Schema.TaggedError<EngineStoreError>(id("E
 }
 
 /**
- * Another process runs an engine on this database. Readers and the operator's commands can open it all the same.
+ * Another process runs an engine on this file. `SqliteEngine.layerClient` opens it all the same.
  *
  * @category errors
  * @since 0.1.0
@@ -286,7 +286,8 @@ export class EngineLockedError
 {
   override get message(): string {
     return `Another process runs an engine on ${this.filename}, and only one may. It is free again as soon as that process ends. `
-      + `For several processes use ClusterEngine, on Postgres.`
+      + `To start, watch and answer its runs from here use SqliteEngine.layerClient; for several processes that execute use `
+      + `ClusterEngine, on Postgres.`
   }
 }
 /**

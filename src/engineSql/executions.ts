@@ -23,7 +23,7 @@ import {
 import { Digest } from "effect/crypto"
 import { RpcSerialization } from "effect/rpc"
 import type { SocketServer } from "effect/socket"
-import type { SqlClient } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { EngineSettingError, type EngineStoreError } from "../engine/errors.ts"
 import { Executions, type Kept, make, type Storage } from "../engine/port.ts"
@@ -68,7 +68,22 @@ const fromSharding = Layer.effect(Executions, Effect.flatMap(storageOf, make)).p
 const messages = (prefix: string) => SqlMessageStorage.layerWith({ prefix }).pipe(Layer.provide(Digest.layerWebCrypto))
 
 /**
- * Executions of one process, on the database of its `SqlClient`. Nobody else may execute on that database: its owner's lock
+ * Messages in a SQLite database.
+ *
+ * Each process numbers its messages by itself, so that two of them can take one number, if hardly ever. Where the number is taken
+ * Effect's statement does nothing on SQLite, as if the message were there already: here it fails, and whoever sends tells.
+ */
+const messagesInSqlite = (prefix: string) =>
+  Layer.effectDiscard(Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const table = sql(`${prefix}_messages`)
+    yield* sql`CREATE TRIGGER IF NOT EXISTS ${sql(`${prefix}_messages_number`)} BEFORE INSERT ON ${table}
+      WHEN EXISTS (SELECT 1 FROM ${table} WHERE id = NEW.id AND message_id IS NOT NEW.message_id)
+      BEGIN SELECT RAISE(ABORT, 'another process has taken the number of this message'); END`
+  })).pipe(Layer.orDie, Layer.provideMerge(messages(prefix)))
+
+/**
+ * Executions of one process, on the SQLite database of its `SqlClient`. Nobody else may execute on that database: its owner's lock
  * sees to that, so that the shards need no locks of their own.
  */
 export const layerSingle = (options: {
@@ -79,7 +94,7 @@ export const layerSingle = (options: {
   Layer.fresh(fromSharding.pipe(
     Layer.provide(Sharding.layer),
     Layer.provide(Runners.layerNoop),
-    Layer.provideMerge(messages(prefix)),
+    Layer.provideMerge(messagesInSqlite(prefix)),
     Layer.provide([RunnerStorage.layerMemory, RunnerHealth.layerNoop]),
     Layer.provide(ShardingConfig.layer({
       entityTerminationTimeout: options.drain,
@@ -135,39 +150,40 @@ const timing = ({ pollInterval, takeover }: WorkerOptions) => ({
   entityMessagePollInterval: pollInterval
 })
 
-/**
- * Executions in other processes, on the database of the `SqlClient`: all that is sent to them is written there. Nothing can be
- * registered.
- */
+/** Executions in other processes: all that is sent to them is written to the messages. Nothing can be registered. */
+const written = <R>(messages: Layer.Layer<MessageStorage.MessageStorage, never, R | ShardingConfig.ShardingConfig>) =>
+  Layer.fresh(fromSharding.pipe(
+    Layer.provide(Sharding.layer),
+    // who only writes need not know who reads
+    Layer.provide([Runners.layerNoop, RunnerHealth.layerNoop, RunnerStorage.layerMemory]),
+    Layer.provideMerge(messages),
+    Layer.provide(ShardingConfig.layer({ runnerAddress: Option.none() }))
+  ))
+
+/** Executions in the one process that executes on the SQLite database of the `SqlClient`, and looks for messages by itself. */
+export const layerSingleClient: Layer.Layer<Executions, never, SqlClient.SqlClient> = written(messagesInSqlite(prefix))
+
+/** Executions in other processes, on the database of the `SqlClient`. */
 export const layerClient = (
   { prefix }: ClientOptions
 ): Layer.Layer<Executions, never, SqlClient.SqlClient | Notices> =>
-  Layer.fresh(
-    Layer.effect(
-      Executions,
-      Effect.gen(function*() {
-        const executions = yield* Executions
-        const { written } = yield* Notices
-        const told =
-          <Args extends ReadonlyArray<unknown>>(send: (...args: Args) => Effect.Effect<void, EngineStoreError>) =>
-          (...args: Args) => Effect.andThen(send(...args), written)
-        return {
-          ...executions,
-          start: told(executions.start),
-          resume: told(executions.resume),
-          send: told(executions.send),
-          interrupt: told(executions.interrupt)
-        }
-      })
-    ).pipe(
-      Layer.provide(fromSharding),
-      Layer.provide(Sharding.layer),
-      // who only writes need not know who reads
-      Layer.provide([Runners.layerNoop, RunnerHealth.layerNoop, RunnerStorage.layerMemory]),
-      Layer.provideMerge(messages(prefix)),
-      Layer.provide(ShardingConfig.layer({ runnerAddress: Option.none() }))
-    )
-  )
+  Layer.effect(
+    Executions,
+    Effect.gen(function*() {
+      const executions = yield* Executions
+      const { written } = yield* Notices
+      const told =
+        <Args extends ReadonlyArray<unknown>>(send: (...args: Args) => Effect.Effect<void, EngineStoreError>) =>
+        (...args: Args) => Effect.andThen(send(...args), written)
+      return {
+        ...executions,
+        start: told(executions.start),
+        resume: told(executions.resume),
+        send: told(executions.send),
+        interrupt: told(executions.interrupt)
+      }
+    })
+  ).pipe(Layer.provide(written(messages(prefix))))
 
 /**
  * Executions of one of several processes, on the database of the `SqlClient`.

@@ -1,6 +1,7 @@
-/** Workers of a cluster in processes of their own, and a client of theirs in this one. */
+/** Workers in processes of their own, of a cluster or of a SQLite file, and a client of theirs in this one. */
 import { defineAgent, Engine } from "chamvi-effect"
 import { ClusterEngine } from "chamvi-effect/ClusterEngine"
+import { SqliteEngine } from "chamvi-effect/SqliteEngine"
 import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
@@ -29,27 +30,7 @@ export const makeCluster = Effect.flatMap(freshSchema, (schema) => clusterOn(dat
 /** A cluster that has no workers yet. */
 export const clusterOn = Effect.fnUntraced(function*(url: string, schema: string) {
   const directory = yield* temporaryDirectory
-  const path = (name: string) => join(directory, name)
-  const linesOf = (name: string): ReadonlyArray<string> =>
-    existsSync(path(name)) ? readFileSync(path(name), "utf8").split("\n").filter((line) => line !== "") : []
-
-  /** Starts a worker, and answers when its engine is up. */
-  const worker = Effect.fnUntraced(function*(options: Options = {}) {
-    const child = yield* start("clusterWorker.ts", url, directory, JSON.stringify({ schema, ...quick, ...options }))
-    yield* child.line
-    return child
-  })
-  const workers = (...options: ReadonlyArray<Options>) =>
-    Effect.forEach(options, (options) => worker(options), { concurrency: "unbounded" })
-
-  const engine = Effect.map(
-    Layer.build(
-      Layer.fresh(ClusterEngine.layerClient({ schema, url: Redacted.make(url), pollInterval: "250 millis" }))
-    ),
-    (context) => Context.get(context, Engine)
-  )
-  const inputOf = (plan: Plan) => ({ runId: plan.run, prompt: JSON.stringify(plan) })
-
+  const client = ClusterEngine.layerClient({ schema, url: Redacted.make(url), pollInterval: "250 millis" })
   /** What the workers are known by to each other. */
   const addresses = Effect.provide(
     Effect.gen(function*() {
@@ -62,10 +43,40 @@ export const clusterOn = Effect.fnUntraced(function*(url: string, schema: string
     }),
     pool({ maxConnections: 1 })
   )
+  return Object.assign(observed(url, directory, { schema, ...quick }, client), { schema, addresses })
+})
+
+/** A SQLite file that no worker has yet; one at a time can. */
+export const makeFile = Effect.map(temporaryDirectory, (directory) => {
+  const filename = join(directory, "engine.sqlite")
+  return Object.assign(observed(filename, directory, { drain: 0 }, SqliteEngine.layerClient({ filename })), {
+    filename
+  })
+})
+
+const observed = (
+  url: string,
+  directory: string,
+  defaults: Options,
+  client: Layer.Layer<Engine, unknown>
+) => {
+  const path = (name: string) => join(directory, name)
+  const linesOf = (name: string): ReadonlyArray<string> =>
+    existsSync(path(name)) ? readFileSync(path(name), "utf8").split("\n").filter((line) => line !== "") : []
+
+  /** Starts a worker, and answers when its engine is up. */
+  const worker = Effect.fnUntraced(function*(options: Options = {}) {
+    const child = yield* start("clusterWorker.ts", url, directory, JSON.stringify({ ...defaults, ...options }))
+    yield* child.line
+    return child
+  })
+  const workers = (...options: ReadonlyArray<Options>) =>
+    Effect.forEach(options, (options) => worker(options), { concurrency: "unbounded" })
+
+  const engine = Effect.map(Layer.build(Layer.fresh(client)), (context) => Context.get(context, Engine))
+  const inputOf = (plan: Plan) => ({ runId: plan.run, prompt: JSON.stringify(plan) })
 
   return {
-    schema,
-    addresses,
     worker,
     workers,
     engine,
@@ -96,7 +107,7 @@ export const clusterOn = Effect.fnUntraced(function*(url: string, schema: string
       )
         .filter(({ key }) => key.startsWith(`${run}:`))
   }
-})
+}
 
 /** Looks until it holds. What it looks at is in files of other processes, which send no signals. */
 export const until = (holds: () => boolean): Effect.Effect<void> =>
