@@ -125,14 +125,17 @@ describe("SqliteEngine", () => {
         expect((yield* engine.run(greets, { runId: "1", prompt: "Hello?" })).text).toBe("Hi.")
         yield* Effect.flip(engine.run(asks, { runId: "2", prompt: "Ask." }))
         yield* Effect.flip(engine.run(fails, { runId: "3", prompt: "Fail." }))
+        expect(words.splice(0).map(String)).toEqual([
+          expect.stringContaining("Run 3 of agent fails failed in step 0 (AiError)")
+        ])
       }).pipe(
         Effect.provide(
           Layer.mergeAll(asks.layer, greets.layer, fails.layer).pipe(
             // to wait for it would take longer than the test may
-            Layer.provideMerge(SqliteEngine.layer({ filename, drain: "1 hour" }))
+            Layer.provideMerge(SqliteEngine.layer({ filename, drain: "1 hour" })),
+            Layer.provideMerge(Logger.layer([Logger.make(({ message }) => words.push(message))]))
           )
-        ),
-        Effect.provide(Logger.layer([Logger.make(({ message }) => words.push(message))]))
+        )
       )
       expect(words).toEqual([])
     }), { timeout: 60_000 })
