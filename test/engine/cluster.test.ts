@@ -1,6 +1,8 @@
 /** Three workers on one Postgres, killed at every phase of a run. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { readUIMessageStream } from "ai"
+import { Engine, RunStream } from "chamvi-effect"
+import { Effect, Fiber, Option, Stream } from "effect"
 import { agents, makeCluster } from "../support/cluster.ts"
 import { noPostgres } from "../support/postgres.ts"
 import { reading, shortOf, textsOf } from "../support/streams.ts"
@@ -62,6 +64,15 @@ describe.skipIf(noPostgres)("a worker that is killed", () => {
           "run-completed"
         ])
         expect(textsOf(parts)).toEqual(["Hello.", "Hello."])
+        const chunks = yield* Stream.toReadableStreamEffect(RunStream.uiMessages(run)).pipe(
+          Effect.provideService(Engine, engine)
+        )
+        const messages = Stream.fromAsyncIterable(readUIMessageStream({ stream: chunks }), (error) => error)
+        const message = yield* Stream.runLast(messages)
+        expect(Option.getOrThrow(message).parts.flatMap((part) => part.type === "text" ? [part.text] : [])).toEqual([
+          "Hello.",
+          "Hello."
+        ])
         expect({ model: cluster.modelOf(run), remote: cluster.remoteOf(run) }).toEqual({
           model: [`${run} step 0`, `${run} step 1`],
           remote: [`${run}:charge`]
