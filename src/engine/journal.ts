@@ -1,10 +1,10 @@
 /**
  * A run's journal: each model call and each tool call is an activity of its execution, and answers from storage once it is done.
  */
-import { Data, Effect, Option, Predicate, Result } from "effect"
+import { Cause, Data, Effect, Option, Predicate, Result } from "effect"
 import { type CallPlace, EndsLoop, type Journal, ParksLoop, type ToolOutcome, type Verdict } from "../ai/journal.ts"
 import { RunRowTooLargeError } from "./errors.ts"
-import { isPassing, isStoreTrouble, patient, repeated, sleepAfter } from "./patience.ts"
+import { isOurs, isPassing, patient, repeated, sleepAfter } from "./patience.ts"
 import type { Execution, Timer } from "./port.ts"
 import { type ActivityKind, countActivity, countRetry } from "./telemetry.ts"
 import type { Values } from "./values.ts"
@@ -109,10 +109,11 @@ export const make = (options: JournalOptions): Journal => {
       ))
   }
 
-  /** How `call` ends, failures too. */
+  /** How `call` ends, failures too. What it dies of must not be stored as it is: no retry would get past it. */
   const ended = (call: Effect.Effect<unknown, unknown>): Effect.Effect<Stored> =>
     call.pipe(
       Effect.map((value): Stored => ({ _tag: "Done", generation, value })),
+      dyingFails,
       Effect.catch((error) => Effect.succeed(failed(generation, error)))
     )
 
@@ -152,13 +153,14 @@ export const make = (options: JournalOptions): Journal => {
               Effect.fail(new ParksLoop())
             ))
       })
-    return from(options.attempts[name] ?? 1, 0)
+    // a journal that is broken says nothing about the call: nobody shall take that for its answer
+    return Effect.catchDefect(from(options.attempts[name] ?? 1, 0), (defect) => Effect.fail(new EndsLoop(defect)))
   }
 
   /** As `ended`; but what is over one day by itself is no end. */
   const endedOrInTrouble = (call: Effect.Effect<unknown, unknown>) => (before: number): Effect.Effect<Stored> =>
     Effect.flatMap(
-      Effect.result(patient(call, options.patience)),
+      Effect.result(dyingFails(patient(call, options.patience))),
       (result) =>
         Result.isFailure(result) && isPassing(result.failure)
           ? Effect.succeed<Stored>({ _tag: "Trouble", generation, before, ...inWords(result.failure) })
@@ -208,7 +210,7 @@ export const make = (options: JournalOptions): Journal => {
         ),
         (error) => error instanceof EndsLoop || error instanceof ParksLoop ? error : new EndsLoop(error)
       ) as Effect.Effect<ToolOutcome, EndsLoop | ParksLoop>,
-    isOurs: isStoreTrouble,
+    isOurs,
     approvalId: answerId,
     approval: (place, input, rules) => {
       const id = answerId(place)
@@ -230,6 +232,13 @@ export const make = (options: JournalOptions): Journal => {
     }
   }
 }
+
+/** What it dies of, as a failure; an interruption says nothing, and is none. */
+const dyingFails = <A>(call: Effect.Effect<A, unknown>): Effect.Effect<A, unknown> =>
+  Effect.catchCause(call, (cause) =>
+    Cause.hasDies(cause) && !Cause.hasInterrupts(cause)
+      ? Effect.fail(Cause.squash(cause))
+      : Effect.failCause(cause))
 
 const failed = (generation: number, error: unknown): Stored => ({
   _tag: "Failed",

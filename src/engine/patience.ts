@@ -37,9 +37,12 @@ export const repeated = (
   return Effect.mapError(tried, (error) => error.cause ?? error)
 }
 
-/** What the model never hears of. */
-export const isStoreTrouble = (failure: unknown): failure is EffectStoreError | EffectInProgressError =>
+const isStoreTrouble = (failure: unknown): failure is EffectStoreError | EffectInProgressError =>
   Predicate.isTagged(failure, "EffectStoreError") || Predicate.isTagged(failure, "EffectInProgressError")
+
+/** What the model never hears of: the ledger is in trouble, or has a record that cannot be read. */
+export const isOurs = (failure: unknown): boolean =>
+  isStoreTrouble(failure) || Predicate.isTagged(failure, "EffectRecordError")
 
 /** Trouble that is over one day by itself. */
 export const isPassing = (failure: unknown): failure is EffectStoreError | EffectInProgressError =>

@@ -4,7 +4,7 @@
 import { Effect, Schedule } from "effect"
 import * as StoredValue from "../internal/storedValue.ts"
 import type { Blobs } from "./blobs.ts"
-import { RunRowTooLargeError } from "./errors.ts"
+import { EngineStoreError, RunRowTooLargeError } from "./errors.ts"
 
 export interface Values {
   /** `name` says in the error what was too large. */
@@ -48,7 +48,18 @@ export const make = (kept: Blobs, maxRowSize: number): Values => ({
         Effect.map(kept.get(blob), (content) =>
           content === undefined ? [] : [[blob, content] as const]))),
       (blobs) =>
-        Effect.sync(() => StoredValue.decode(text, new Map(blobs.flat())))
+        Effect.orDie(Effect.try({
+          try: () =>
+            StoredValue.decode(text, new Map(blobs.flat())),
+          catch: (cause) =>
+            new EngineStoreError({
+              operation: "read a value of a run",
+              problem: `${
+                cause instanceof Error ? cause.message : String(cause)
+              }. Bring the engine's storage back as it was, and retry the run`,
+              cause
+            })
+        }))
     )
 })
 
