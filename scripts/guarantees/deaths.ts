@@ -39,10 +39,10 @@ export const seesDeaths = (ledger: Ledger) =>
   }).pipe(
     Effect.map(({ points }) => {
       const point = points.find(({ name }) => name === killed)
-      const next = point?.calls[1] ?? "nothing"
-      if (point?.applied === 1 && next.startsWith("reconciled (taken over")) return "at once"
-      if (point?.applied === 1 && next.startsWith("inProgress")) return "after its lease"
-      throw new Error(`a killed holder's key, on the ledger ${ledger}: ${point?.calls.join(", ")}`)
+      const next = point?.calls[1]
+      if (point?.applied === 1 && next?.outcome === "reconciled" && next.flags.includes("takenOver")) return "at once"
+      if (point?.applied === 1 && next?.outcome === "inProgress") return "after its lease"
+      throw new Error(`a killed holder's key, on the ledger ${ledger}: ${JSON.stringify(point)}`)
     }),
     Effect.provide(NodeServices.layer)
   )

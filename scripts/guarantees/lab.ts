@@ -5,7 +5,7 @@ import { CrashLab } from "chamvi-effect/testing"
 import { Effect } from "effect"
 import { Remote } from "./remote.ts"
 import type { LabStore } from "./stores.ts"
-import { stories, tell } from "./stories.ts"
+import { failing, tell } from "./stories.ts"
 import type { Column } from "./tools.ts"
 import { cellOf, foundAt, situations, transactionalSituations } from "./words.ts"
 
@@ -26,6 +26,7 @@ export const cellsOf = Effect.fnUntraced(function*(column: Column, { layer }: La
     crowd: (entries) =>
       Effect.flatMap(Remote, ({ byStrangers }) => byStrangers(Array.from({ length: entries }, () => "Me too."))),
     plant: (marker) => Effect.flatMap(Remote, ({ byStrangers }) => byStrangers([marker])),
+    loseReply: Effect.flatMap(Remote, ({ failNext }) => failNext("after")),
     lag: "2 seconds"
   })
   const left = new Map(report.points.map((point) => [point.name, point]))
@@ -38,7 +39,7 @@ export const cellsOf = Effect.fnUntraced(function*(column: Column, { layer }: La
   if (left.size > 0) {
     throw new Error(`the lab tries points that words.ts has no words for: ${Array.from(left.keys()).join(", ")}`)
   }
-  for (const story of stories) cells.set(story.words, cellOf(yield* tell(column, layer, story)))
+  cells.set(failing, cellOf(yield* tell(column, layer)))
   const found: Cells = cells
   return found
 })

@@ -21,7 +21,7 @@ export const residualRisks: ReadonlyArray<readonly [risk: string, remedy: string
   ],
   [
     "`execute` fails plainly although the effect was applied, and there is no check: no event tells of the second one",
-    "fail with `EffectOutcomeUnknownError` on timeouts and lost replies; or `alreadyApplied`, which is asked after every failure"
+    "fail with `EffectOutcomeUnknownError` on timeouts and lost replies; or `alreadyApplied`, which is asked after every failure; `CrashLab` convicts an `execute` that does neither"
   ],
   [
     "a holder is frozen, or cut off from the ledger, for longer than its lease, and its request arrives after all",

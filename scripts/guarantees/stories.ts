@@ -1,28 +1,20 @@
 /**
- * What the lab has no point for: plain failures of `execute`, true ones and untrue ones.
+ * What the lab has no point for, since nothing can be wrong with it: an `execute` that fails plainly, and tells the truth.
  */
 import { EffectEvent, EffectStore, ToolContext, wrapToolsForRun } from "chamvi-effect"
 import { Effect, Layer } from "effect"
 import type { Store } from "./stores.ts"
-import { type Failing, Remote } from "./remote.ts"
+import { Remote } from "./remote.ts"
 import type { Column } from "./tools.ts"
 import type { Found } from "./words.ts"
 
-interface Story {
-  readonly words: string
-  readonly failing: Failing
-}
+export const failing = "`execute` fails plainly, and nothing was applied"
 
-export const stories: ReadonlyArray<Story> = [
-  { words: "`execute` fails plainly, and nothing was applied", failing: "before" },
-  { words: "`execute` fails plainly, *although the effect was applied*", failing: "after" }
-]
-
-/** Each story has a run of its own: a ledger may have had the stories of others. */
+/** Each time it is told in a run of its own: a ledger may have had the stories of others. */
 let runs = 0
 
 /** A call whose `execute` fails, and the same call once more. */
-export const tell = ({ tool, world }: Column, store: Store, { failing }: Story) => {
+export const tell = ({ tool, world }: Column, store: Store) => {
   const events: Array<EffectEvent> = []
   const listening = EffectEvent.layer((event) => Effect.sync(() => void events.push(event)))
   const story = Effect.gen(function*() {
@@ -32,7 +24,7 @@ export const tell = ({ tool, world }: Column, store: Store, { failing }: Story) 
       Effect.tryPromise(() =>
         Promise.resolve(tools.tool.execute({ entry: 1 }, { toolCallId, messages: [], context: {} }))
       )
-    yield* remote.failNext(failing)
+    yield* remote.failNext("before")
     yield* Effect.ignore(call("1"))
     yield* Effect.ignore(call("2"))
     const applied = yield* remote.count

@@ -36,6 +36,11 @@ const died: Situation = {
   points: ["execute dies after it applied"]
 }
 
+const failed: Situation = {
+  words: "`execute` fails plainly, *although the effect was applied*",
+  points: ["the remote has applied, and its reply is lost"]
+}
+
 const left: Situation = {
   words: "the effect is applied, and the last caller leaves (an abort, a timeout)",
   points: ["the caller leaves after it applied"]
@@ -71,7 +76,8 @@ export const situations: ReadonlyArray<Situation> = [
     words: "killed after the effect, which the remote shows 2 seconds late",
     points: ["killed after execute, the remote lags"]
   },
-  { words: "a stranger has posted the key's marker", points: ["a stranger has posted the marker"] }
+  { words: "a stranger has posted the key's marker", points: ["a stranger has posted the marker"] },
+  failed
 ]
 
 /** The same of a tool that has a transaction for a claim. */
@@ -95,7 +101,8 @@ export const transactionalSituations: ReadonlyArray<Situation> = [
   { words: "killed after the commit", points: ["killed after commit"] },
   { ...unknown, words: unknown.words.replace("is applied", "is written") },
   { ...died, words: died.words.replace("is applied", "is written") },
-  { ...left, words: left.words.replace("is applied", "is written") }
+  { ...left, words: left.words.replace("is applied", "is written") },
+  failed
 ]
 
 /** What came of a situation. */
@@ -105,16 +112,16 @@ export interface Found extends Pick<CrashPoint, "verdict" | "applied"> {
   readonly flags: ReadonlyArray<string>
 }
 
-/** How a call ended, as the lab shows it: an outcome, and in brackets what went aside. */
+/** What the lab has found at a point. */
 export const foundAt = ({ applied, calls, verdict }: CrashPoint): Found => {
-  const says = (text: string) => calls.some((call) => call.includes(text))
-  const flags = [...says("in doubt") ? ["executedInDoubt"] : [], ...says("claim lost") ? ["claimLost"] : []]
+  const told = new Set(calls.flatMap(({ flags }) => flags))
+  const flags = (["executedInDoubt", "claimLost"] as const).filter((flag) => told.has(flag))
   return {
     verdict,
     applied,
-    asked: calls.some((call) => call.startsWith("reconciled")),
+    asked: calls.some(({ outcome }) => outcome === "reconciled"),
     // where nothing else is told of a second application
-    flags: verdict === "twice" && flags.length === 0 && says("taken over") ? ["takenOver"] : flags
+    flags: verdict === "twice" && flags.length === 0 && told.has("takenOver") ? ["takenOver"] : flags
   }
 }
 

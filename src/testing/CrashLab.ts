@@ -20,6 +20,7 @@ import type { Plan } from "./crashLab/World.ts"
 export {
   AppliedNotOnce,
   type AssertOnceOptions,
+  type CrashCall,
   type CrashFault,
   type CrashFaultName,
   type CrashGroup,
@@ -69,7 +70,7 @@ export interface CrashRemote<RC, RR> {
  * @category models
  * @since 0.1.0
  */
-export interface CrashTrouble<RD, RP> {
+export interface CrashTrouble<RD, RP, RL> {
   /** Puts so many entries of strangers beside the effect. Shows a check that reads the first page only. */
   readonly crowd?: ((entries: number) => Effect.Effect<unknown, unknown, RD>) | undefined
   /**
@@ -77,6 +78,11 @@ export interface CrashTrouble<RD, RP> {
    * everybody.
    */
   readonly plant?: ((marker: string, key: string) => Effect.Effect<unknown, unknown, RP>) | undefined
+  /**
+   * Has the remote apply the next request and lose the reply: its client fails as it does then. Shows an `execute` that
+   * takes that for a plain failure, after which nothing was applied, where there is no check.
+   */
+  readonly loseReply?: Effect.Effect<unknown, unknown, RL> | undefined
   /** By how much the remote may lag behind its own writes. Shows a check that is believed too early. */
   readonly lag?: Duration.Input | undefined
   /** How many processes are killed one after the other, at most. Default: 1. Each more multiplies the points. */
@@ -142,14 +148,17 @@ const placeOf = <W, RW, RS>(subject: Subject<never>, { run, store, world }: Cras
   run: run ?? { runId: "crash-lab" }
 })
 
-const planOf = <W, RW, RS, RC, RR, RD, RP>(
+const planOf = <W, RW, RS, RC, RR, RD, RP, RL>(
   subject: Subject<never>,
-  options: CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP>,
+  options: CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP, RL>,
   inRealTime = false
 ): Plan => {
-  const { count, crowd, lag, only, plant, reset } = options
+  const { count, crowd, lag, loseReply, only, plant, reset } = options
   // these are run with the services of the world
-  const remote = { count, crowd, plant, reset } as unknown as Pick<Plan, "count" | "crowd" | "plant" | "reset">
+  const remote = { count, crowd, loseReply, plant, reset } as unknown as Pick<
+    Plan,
+    "count" | "crowd" | "loseReply" | "plant" | "reset"
+  >
   return {
     ...placeOf(subject, options),
     ...remote,
@@ -173,10 +182,11 @@ const run = <
   RC = never,
   RR = never,
   RD = never,
-  RP = never
+  RP = never,
+  RL = never
 >(
-  options: CrashSubject<T, RT> & CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP>
-): Effect.Effect<CrashReport, CrashLabError, Left<RT | RS | RC | RR | RD | RP, W, RW>> =>
+  options: CrashSubject<T, RT> & CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP, RL>
+): Effect.Effect<CrashReport, CrashLabError, Left<RT | RS | RC | RR | RD | RP | RL, W, RW>> =>
   examine(planOf(subjectOf(options), options), options.crashes ?? 1)
 
 const runApplyOnce = <
@@ -191,10 +201,11 @@ const runApplyOnce = <
   RC = never,
   RR = never,
   RD = never,
-  RP = never
+  RP = never,
+  RL = never
 >(
-  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP>
-): Effect.Effect<CrashReport, CrashLabError, Left<RT | AR | RS | RC | RR | RD | RP, W, RW>> =>
+  options: CrashApplyOnce<A, E, RT, AE, AR> & CrashWorld<W, RW, RS> & CrashRemote<RC, RR> & CrashTrouble<RD, RP, RL>
+): Effect.Effect<CrashReport, CrashLabError, Left<RT | AR | RS | RC | RR | RD | RP | RL, W, RW>> =>
   examine(planOf(applyOnceSubject(options.effect) as Subject<never>, options), options.crashes ?? 1)
 
 const elsewhere: Subject<never> = {
@@ -238,7 +249,7 @@ const runChildApplyOnce = <A = never, E = never, RT = never, AE = never, AR = ne
  * - `run` and `runApplyOnce` run the tool's own hooks in simulated processes of this one: a process that is killed does
  *   nothing more, and the next one finds the ledger and the remote as it left them. Points: a crash before and after each
  *   operation of the store, the check and `execute`; double calls in one process and in two; an `execute` that does not know,
- *   dies, or loses its caller; a process that freezes past its lease; and what `crowd`, `plant` and `lag` do to the remote.
+ *   dies, or loses its caller; a process that freezes past its lease; and what `crowd`, `plant`, `loseReply` and `lag` do to the remote.
  * - `point(name)` in a remote, or in a client, marks a place inside of `execute` where the process can be killed. Outside
  *   of a lab it does nothing.
  * - `runProcesses` kills processes of the operating system by SIGKILL. `child` and `childApplyOnce` are their programs.

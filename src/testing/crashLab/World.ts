@@ -2,7 +2,7 @@
  * The world of one point: a remote and a ledger of its own, and the processes that live in it.
  */
 import { Cause, Clock, Context, Deferred, Effect, Exit, Fiber, Layer, References, Scope } from "effect"
-import { EffectEvent } from "../../EffectEvent.ts"
+import { EffectEvent, type Flags } from "../../EffectEvent.ts"
 import { EffectStore } from "../../EffectStore.ts"
 import type { EffectStoreError } from "../../errors.ts"
 import { type RunOptions, ToolContext } from "../../ToolContext.ts"
@@ -10,14 +10,13 @@ import { sleepReally } from "../law.ts"
 import { LabClock } from "./LabClock.ts"
 import { LabProcess } from "./LabProcess.ts"
 import { Mark } from "./mark.ts"
-import { CrashLabError } from "./report.ts"
+import { type CrashCall, CrashLabError } from "./report.ts"
 import type { Hooks, Subject } from "./subject.ts"
 
-/** How a call ended. */
-export interface CallEnd {
-  readonly says: string
+/** How a call ended, and what the lab needs to know of it beside. */
+export interface CallEnd extends CrashCall {
+  /** Whether it succeeded. */
   readonly done: boolean
-  readonly inDoubt: boolean
   readonly cause?: unknown
 }
 
@@ -46,6 +45,7 @@ export interface Plan {
   readonly reset: Effect.Effect<unknown, unknown> | undefined
   readonly crowd: ((entries: number) => Effect.Effect<unknown, unknown>) | undefined
   readonly plant: ((marker: string, key: string) => Effect.Effect<unknown, unknown>) | undefined
+  readonly loseReply: Effect.Effect<unknown, unknown> | undefined
 }
 
 const real = Clock.Clock.defaultValue()
@@ -53,23 +53,26 @@ const real = Clock.Clock.defaultValue()
 /** The time of what is no process of the lab. */
 const timeOf = ({ inRealTime }: Plan, clock: LabClock): Clock.Clock => inRealTime ? real : clock.of()
 
-const shown = (event: EffectEvent | undefined): string => {
-  if (event === undefined) return "without an event"
-  const flags = [
-    event.error === undefined ? undefined : event.error,
-    event.takenOver ? "taken over" : undefined,
-    event.executedInDoubt ? "in doubt" : undefined,
-    event.claimLost ? "claim lost" : undefined
-  ].filter((flag) => flag !== undefined)
-  return flags.length === 0 ? event.outcome : `${event.outcome} (${flags.join(", ")})`
-}
+const allFlags: ReadonlyArray<keyof Flags> = [
+  "takenOver",
+  "executedInDoubt",
+  "claimLost",
+  "recordFailed",
+  "inputChanged"
+]
 
-export const killed: CallEnd = { says: "killed", done: false, inDoubt: false }
+export const killed: CallEnd = { outcome: "killed", flags: [], done: false }
+
+export const isInDoubt = (end: CrashCall | undefined): boolean => end?.outcome === "inDoubt"
+
+/** The part that a report has. */
+export const callOf = ({ error, flags, outcome }: CallEnd): CrashCall => ({ outcome, flags, error })
 
 export const endOf = (exit: Exit.Exit<unknown, unknown>, event: EffectEvent | undefined): CallEnd => ({
-  says: shown(event),
+  outcome: event?.outcome ?? "unknown",
+  flags: allFlags.filter((flag) => event?.[flag]),
+  error: event?.error,
   done: Exit.isSuccess(exit),
-  inDoubt: event?.outcome === "inDoubt",
   cause: Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
 })
 

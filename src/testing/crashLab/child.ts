@@ -12,7 +12,7 @@ import { Mark } from "./mark.ts"
 import { mostAttempts } from "./points.ts"
 import { CrashLabError } from "./report.ts"
 import type { Hooks, Subject } from "./subject.ts"
-import { type CallEnd, endOf } from "./World.ts"
+import { type CallEnd, callOf, endOf, isInDoubt } from "./World.ts"
 
 export interface ChildPlan {
   readonly subject: Subject<never>
@@ -62,13 +62,13 @@ const work = Effect.fnUntraced(function*(
       Effect.provideContext(Effect.scoped(subject.call(hooks, again)), context as Context.Context<never>)
     )
     const end = endOf(exit, event)
-    yield* tell({ _tag: "End", says: end.says, done: end.done, inDoubt: end.inDoubt })
+    yield* tell({ _tag: "End", ...callOf(end), done: end.done })
     return end
   })
 
   let end = yield* call(again)
   if (afterwards) {
-    for (let attempt = 1; attempt < mostAttempts && !end.done && !end.inDoubt; attempt++) end = yield* call(true)
+    for (let attempt = 1; attempt < mostAttempts && !end.done && !isInDoubt(end); attempt++) end = yield* call(true)
     if (end.done) yield* call(true)
   }
   const { checks } = subject.facts

@@ -14,9 +14,10 @@ import {
   type CrashPoint,
   type CrashReport,
   faultOf,
-  isBad
+  isBad,
+  shownCall
 } from "./report.ts"
-import { type CallEnd, inWorld, killed, type Plan, type World } from "./World.ts"
+import { type CallEnd, callOf, inWorld, killed, type Plan, type World } from "./World.ts"
 
 export interface ChildrenPlan extends Plan {
   readonly command: Effect.Effect<StandardCommand, unknown>
@@ -133,7 +134,7 @@ const tryPoint = (plan: ChildrenPlan, point: Point, key?: string) =>
         group: point.group,
         verdict,
         applied,
-        calls: ends.map(({ says }) => says),
+        calls: ends.map(callOf),
         fault: isBad({ verdict }) ? faultAt(seen, keys) : undefined
       }
       return { found, seen, ends }
@@ -150,8 +151,9 @@ export const examineChildren = Effect.fnUntraced(function*(
   })
   const { borders, keys, tool } = calm.seen
   const [key] = keys
-  if (key === undefined || calm.ends[0]?.done !== true) {
-    return yield* failure(plan, `its call fails where there is no trouble: ${calm.ends[0]?.says}`)
+  const end = calm.ends[0] ?? killed
+  if (key === undefined || !end.done) {
+    return yield* failure(plan, `its call fails where there is no trouble: ${shownCall(end)}`)
   }
   const points = [calm.found]
   if (calm.found.verdict === "once") {

@@ -4,11 +4,11 @@
 import { Effect } from "effect"
 import { explain, type Finding } from "./explain.ts"
 import { crashesAt, notExamined, noTrouble, type Point, pointsFor } from "./points.ts"
-import { CrashLabError, type CrashReport, type CrashVerdict, faultOf } from "./report.ts"
-import { type CallEnd, inWorld, type Plan, type World } from "./World.ts"
+import { CrashLabError, type CrashReport, type CrashVerdict, faultOf, shownCall } from "./report.ts"
+import { type CallEnd, inWorld, isInDoubt, killed, type Plan, type World } from "./World.ts"
 
 export const verdictOf = (applied: number, ends: ReadonlyArray<CallEnd>): CrashVerdict =>
-  applied > 1 ? "twice" : ends.at(-1)?.inDoubt === true ? "inDoubt" : applied === 1 ? "once" : "lost"
+  applied > 1 ? "twice" : isInDoubt(ends.at(-1)) ? "inDoubt" : applied === 1 ? "once" : "lost"
 
 /** A count that knows nothing of keys counts something for a key that nobody has used, too. */
 const unused = "chamvi-effect crash lab: a key that nobody has used"
@@ -91,9 +91,9 @@ export const examine = Effect.fnUntraced(function*(
     })
   )
   const [key] = calm.keys
-  const [end] = calm.ends
-  if (key === undefined || end?.done !== true) {
-    return yield* failure(plan, `its call fails where there is no trouble: ${end?.says}`, end?.cause)
+  const [end = killed] = calm.ends
+  if (key === undefined || !end.done) {
+    return yield* failure(plan, `its call fails where there is no trouble: ${shownCall(end)}`, end.cause)
   }
   if (!borders.includes("before execute") && calm.applied > 0) return yield* failure(plan, notEmpty)
   const findings = [calm]

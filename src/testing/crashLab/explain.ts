@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { kill } from "./LabProcess.ts"
 import { type CrashFaultName, type CrashLabError, type CrashPoint, isBad } from "./report.ts"
 import { isYes } from "./subject.ts"
-import { type CallEnd, inWorld, type Plan } from "./World.ts"
+import { type CallEnd, callOf, inWorld, type Plan } from "./World.ts"
 
 /** A point as it was found. */
 export interface Finding extends Omit<CrashPoint, "fault" | "calls"> {
@@ -44,7 +44,11 @@ const sightOf = (plan: Plan): Effect.Effect<Sight, CrashLabError> =>
     })
   )
 
-const isReconciled = ({ says }: CallEnd): boolean => says.startsWith("reconciled")
+const isReconciled = ({ outcome }: CallEnd): boolean => outcome === "reconciled"
+
+/** A call failed, and its key was not in doubt: by its own word nothing was applied. */
+const failsPlainly = (ends: ReadonlyArray<CallEnd>): boolean =>
+  ends.some(({ outcome }) => outcome === "failed") && !ends.some(({ flags }) => flags.includes("executedInDoubt"))
 
 export const explain = Effect.fnUntraced(function*(
   plan: Plan,
@@ -54,16 +58,18 @@ export const explain = Effect.fnUntraced(function*(
   const bad = findings.filter(isBad)
   const sight = checks && bad.length > 0 ? yield* sightOf(plan) : undefined
 
-  const faultAt = ({ blames, ends, keys, verdict }: Finding): CrashFaultName => {
+  const faultAt = (finding: Finding): CrashFaultName => {
+    const { ends, keys, verdict } = finding
+    const blames = finding.blames === "FailsAfterApplying" && !failsPlainly(ends) ? undefined : finding.blames
     if (keys.length > 1) return "KeyChanges"
     if (verdict === "lost") return ends.some(isReconciled) ? blames ?? "SaysYesToNothing" : "Unexplained"
-    if (!checks) return "NoCheck"
+    if (!checks) return blames ?? "NoCheck"
     return sight === "never" ? "MarkerNotEmbedded" : sight === "later" ? "AskedTooEarly" : blames ?? "Unexplained"
   }
 
   return findings.map((finding): CrashPoint => {
     const { applied, ends, group, name, verdict } = finding
-    const calls = ends.map(({ says }) => says)
+    const calls = ends.map(callOf)
     return { name, group, verdict, applied, calls, fault: isBad(finding) ? faultAt(finding) : undefined }
   })
 })

@@ -20,10 +20,33 @@ export const Instruction = Schema.Struct({
   lease: Schema.optionalKey(Schema.Number)
 })
 
+/** How a call of a child ended: as in a report. */
+const End = Schema.TaggedStruct("End", {
+  outcome: Schema.Literals([
+    "executed",
+    "recorded",
+    "reconciled",
+    "joined",
+    "inDoubt",
+    "inProgress",
+    "conflict",
+    "refused",
+    "interrupted",
+    "failed",
+    "killed",
+    "unknown"
+  ]),
+  flags: Schema.Array(
+    Schema.Literals(["takenOver", "executedInDoubt", "claimLost", "recordFailed", "inputChanged"])
+  ),
+  error: Schema.optional(Schema.String),
+  done: Schema.Boolean
+})
+
 /** What a child tells. */
 export const Told = Schema.Union([
   Schema.TaggedStruct("At", {}),
-  Schema.TaggedStruct("End", { says: Schema.String, done: Schema.Boolean, inDoubt: Schema.Boolean }),
+  End,
   Schema.TaggedStruct("Seen", {
     borders: Schema.Array(Schema.String),
     keys: Schema.Array(Schema.String),

@@ -6,7 +6,7 @@ import { effectMarker } from "../../EffectMarker.ts"
 import { EffectOutcomeUnknownError, type EffectStoreError } from "../../errors.ts"
 import { type Freeze, kill, type LabProcess } from "./LabProcess.ts"
 import type { CrashFaultName, CrashGroup, CrashLabError } from "./report.ts"
-import type { Call, CallEnd, Plan, World } from "./World.ts"
+import { type Call, type CallEnd, isInDoubt, type Plan, type World } from "./World.ts"
 
 export type Story = (world: World) => Effect.Effect<unknown, CrashLabError | EffectStoreError>
 
@@ -27,7 +27,7 @@ export const mostAttempts = 3
  */
 const afterwards = Effect.fnUntraced(function*(world: World, seen?: (first: LabProcess) => void) {
   let last: CallEnd | undefined
-  for (let attempt = 0; attempt < mostAttempts && last?.done !== true && last?.inDoubt !== true; attempt++) {
+  for (let attempt = 0; attempt < mostAttempts && last?.done !== true && !isInDoubt(last); attempt++) {
     const process = world.process()
     last = yield* world.call(process)
     if (attempt === 0) seen?.(process)
@@ -118,8 +118,8 @@ const executeEndsWith = (name: string, end: Effect.Effect<never, unknown>, dies?
     const process = world.process()
     process.executeEndsWith = end
     if (dies !== undefined) process.at(dies, kill)
-    const { says } = yield* world.call(process)
-    if (says !== "killed") yield* world.call(process)
+    const { outcome } = yield* world.call(process)
+    if (outcome !== "killed") yield* world.call(process)
     yield* afterwards(world)
   })
 })
@@ -151,6 +151,20 @@ const lostReplies: ReadonlyArray<Point> = [
     })
   }
 ]
+
+/** What the tool itself makes of a reply that is lost, and then the same process tries again. */
+const replyLost = (loseReply: Effect.Effect<unknown, unknown>): Point => ({
+  name: "the remote has applied, and its reply is lost",
+  group: "lost reply",
+  blames: "FailsAfterApplying",
+  story: Effect.fnUntraced(function*(world) {
+    yield* world.given("loseReply", loseReply)
+    const process = world.process()
+    yield* world.call(process)
+    yield* world.call(process)
+    yield* afterwards(world)
+  })
+})
 
 /** A process that freezes until its lease is over and another has taken the key, and then goes on. */
 const freezes = (
@@ -233,11 +247,12 @@ const planted = (plant: (marker: string, key: string) => Effect.Effect<unknown, 
 })
 
 /** What to try beside crashes, for a tool whose key is known. */
-export const pointsFor = ({ crowd, lag, plant, subject }: Plan, key: string): ReadonlyArray<Point> => {
+export const pointsFor = ({ crowd, lag, loseReply, plant, subject }: Plan, key: string): ReadonlyArray<Point> => {
   const { checks, transactional } = subject.facts
   return [
     ...doubleCalls,
     ...lostReplies,
+    ...(loseReply === undefined ? [] : [replyLost(loseReply)]),
     // nor has it a lease to lose
     ...(transactional ? [] : [...releases, ...frozen]),
     ...(checks && crowd !== undefined ? crowded(crowd) : []),
@@ -248,7 +263,7 @@ export const pointsFor = ({ crowd, lag, plant, subject }: Plan, key: string): Re
 
 /** What is left out, and what it would take. */
 export const notExamined = (
-  { crowd, lag, plant, subject }: Plan,
+  { crowd, lag, loseReply, plant, subject }: Plan,
   borders: ReadonlyArray<string>
 ): ReadonlyArray<string> => [
   ...(!subject.facts.checks || crowd !== undefined
@@ -256,6 +271,9 @@ export const notExamined = (
     : ["whether alreadyApplied reads beyond the first page: give crowd"]),
   ...(!subject.facts.checks || plant !== undefined ? [] : ["whether a stranger's marker is believed: give plant"]),
   ...(!subject.facts.checks || lag !== undefined ? [] : ["whether a remote that lags is asked too early: give lag"]),
+  ...(subject.facts.checks || subject.facts.transactional || loseReply !== undefined
+    ? []
+    : ["whether execute fails plainly although the remote has applied: give loseReply"]),
   ...(borders.some((border) => border.startsWith("at ")) ? [] : [
     "crashes in the middle of execute: call CrashLab.point in the remote, where it matters"
   ])

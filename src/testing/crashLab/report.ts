@@ -2,6 +2,7 @@
  * What a lab finds, as data: every point that it tried, with a verdict, and the names of the faults.
  */
 import { Schema } from "effect"
+import type { Flags, Outcome } from "../../EffectEvent.ts"
 
 /**
  * What came of a point:
@@ -32,6 +33,7 @@ export type CrashGroup = "no trouble" | "crash" | "double call" | "lost reply" |
  * - `StrangerBelieved`: `alreadyApplied` takes a marker that somebody else posted for its own.
  * - `AskedTooEarly`: `alreadyApplied` is right, but later than it is believed.
  * - `NoCheck`: there is no `alreadyApplied`, and applying twice counts twice.
+ * - `FailsAfterApplying`: `execute` fails as if nothing had been applied where only the reply was lost.
  * - `KeyChanges`: calls that are one effect have different keys.
  * - `SaysYesToNothing`: `alreadyApplied` says yes where nothing was ever applied.
  * - `Unexplained`: none of them.
@@ -45,9 +47,25 @@ export type CrashFaultName =
   | "StrangerBelieved"
   | "AskedTooEarly"
   | "NoCheck"
+  | "FailsAfterApplying"
   | "KeyChanges"
   | "SaysYesToNothing"
   | "Unexplained"
+
+/**
+ * How a call ended.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface CrashCall {
+  /** The outcome of its `EffectEvent`; `killed` where its process died before, `unknown` where no event was told. */
+  readonly outcome: Outcome | "killed" | "unknown"
+  /** The flags of the event that are set. */
+  readonly flags: ReadonlyArray<keyof Flags>
+  /** The tag or the name of what it failed with. */
+  readonly error?: string | undefined
+}
 
 /**
  * A point: a way in which things can go wrong, and how it went.
@@ -61,8 +79,8 @@ export interface CrashPoint {
   readonly verdict: CrashVerdict
   /** How many effects the remote holds more than before. */
   readonly applied: number
-  /** How each call ended, in order: an outcome of `EffectEvent`, or `killed`. */
-  readonly calls: ReadonlyArray<string>
+  /** How each call ended, in order. */
+  readonly calls: ReadonlyArray<CrashCall>
   /** What explains a verdict of `twice` or `lost`. */
   readonly fault: CrashFaultName | undefined
 }
@@ -115,6 +133,11 @@ const texts: Readonly<Record<CrashFaultName, readonly [what: string, remedy: str
     "there is no alreadyApplied, and the remote counts a second application",
     `Give the tool an alreadyApplied, pass idempotencyKey(effectKey) to a remote that honours it, or say whenInDoubt: "fail".`
   ],
+  FailsAfterApplying: [
+    "execute fails plainly although the remote has applied the effect, and the next call applies it again",
+    `Fail with EffectOutcomeUnknownError on timeouts and lost replies, and say whenInDoubt: "fail"; or give the tool an `
+    + "alreadyApplied, which is asked after every failure."
+  ],
   KeyChanges: [
     "calls that are one effect have different effect keys",
     "Make effectKey of what the effect is about, and of nothing that differs between attempts."
@@ -140,6 +163,20 @@ const shownVerdict: Readonly<Record<CrashVerdict, string>> = {
   inDoubt: "in doubt"
 }
 
+const shownFlag: Readonly<Record<keyof Flags, string>> = {
+  takenOver: "taken over",
+  executedInDoubt: "in doubt",
+  claimLost: "claim lost",
+  recordFailed: "record failed",
+  inputChanged: "input changed"
+}
+
+/** How a call ended, as a text: an outcome, and in brackets what it failed with and what went aside. */
+export const shownCall = ({ error, flags, outcome }: CrashCall): string => {
+  const aside = [...error === undefined ? [] : [error], ...flags.map((flag) => shownFlag[flag])]
+  return aside.length === 0 ? outcome : `${outcome} (${aside.join(", ")})`
+}
+
 const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
   return rows.map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column]!)).join("  ").trimEnd()}`)
@@ -150,7 +187,7 @@ const rowOf = ({ applied, calls, fault, name, verdict }: CrashPoint): ReadonlyAr
   name,
   shownVerdict[verdict],
   String(applied),
-  calls.join(", "),
+  calls.map(shownCall).join(", "),
   fault ?? ""
 ]
 

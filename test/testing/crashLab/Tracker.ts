@@ -2,7 +2,7 @@
  * A small tracker: comments of everybody, in pages, that may show up later than they were written.
  */
 import { CrashLab } from "chamvi-effect/testing"
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Data, Effect, Layer } from "effect"
 
 export interface Comment {
   readonly id: number
@@ -15,8 +15,12 @@ const pageSize = 30
 
 export const agent = "agent"
 
+export class ReplyLost extends Data.TaggedError("ReplyLost")<{}> {}
+
 export class Tracker extends Context.Service<Tracker, {
-  readonly post: (author: string, body: string) => Effect.Effect<{ readonly id: number }>
+  readonly post: (author: string, body: string) => Effect.Effect<{ readonly id: number }, ReplyLost>
+  /** The next one that posts does not hear of it. */
+  readonly loseReply: Effect.Effect<void>
   /** The comments of a page, the oldest first; pages count from 1. */
   readonly page: (page: number) => Effect.Effect<ReadonlyArray<Comment>>
   /** How many comments there are by the agent, shown or not. */
@@ -26,13 +30,21 @@ export class Tracker extends Context.Service<Tracker, {
   static readonly layerOf = ({ lag = 0, newestFirst = false } = {}) =>
     Layer.sync(Tracker, () => {
       const comments: Array<Comment> = []
+      let losesReply = false
       return Tracker.of({
         post: Effect.fnUntraced(function*(author, body) {
           yield* CrashLab.point("request")
           const comment = { id: comments.length + 1, author, body, at: yield* Clock.currentTimeMillis }
           comments.push(comment)
           if (author === agent) yield* CrashLab.point("stored")
+          if (losesReply) {
+            losesReply = false
+            return yield* new ReplyLost()
+          }
           return { id: comment.id }
+        }),
+        loseReply: Effect.sync(() => {
+          losesReply = true
         }),
         page: Effect.fnUntraced(function*(page) {
           const now = yield* Clock.currentTimeMillis

@@ -2,7 +2,7 @@
  * Tools with a fault each, and the name under which the lab convicts them; and tools without one, which pass.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { defineEffectTool, effectMarker, findMarker } from "chamvi-effect"
+import { defineEffectTool, effectMarker, EffectOutcomeUnknownError, findMarker } from "chamvi-effect"
 import { CrashLab, type CrashReport } from "chamvi-effect/testing"
 import { Effect, Schema } from "effect"
 import { agent, allComments, type Comment, remote, Tracker } from "./Tracker.ts"
@@ -92,7 +92,7 @@ describe("CrashLab", () => {
       expect(report.points.find(({ name }) => name === "killed after execute")).toMatchObject({
         verdict: "twice",
         applied: 2,
-        calls: ["killed", "executed (taken over)", "recorded"]
+        calls: [{ outcome: "killed" }, { outcome: "executed", flags: ["takenOver"] }, { outcome: "recorded" }]
       })
     }), 300_000)
 
@@ -106,7 +106,11 @@ describe("CrashLab", () => {
       })
       const report = yield* CrashLab.run({ ...remote, tool, input })
       expect(faultsAt(report)).toEqual({ "a stranger has posted the marker": "StrangerBelieved" })
-      expect(report.points.at(-1)).toMatchObject({ verdict: "lost", applied: 0, calls: ["reconciled", "recorded"] })
+      expect(report.points.at(-1)).toMatchObject({
+        verdict: "lost",
+        applied: 0,
+        calls: [{ outcome: "reconciled" }, { outcome: "recorded" }]
+      })
     }), 300_000)
 
   it.effect("convicts a check that is asked too early of a remote that lags", () =>
@@ -128,6 +132,55 @@ describe("CrashLab", () => {
       expect(faultsAt(report)).toEqual(all(afterTheEffect, "NoCheck"))
       expect(report.faults.map(({ name }) => name)).toEqual(["NoCheck"])
     }), 300_000)
+
+  const lossy = {
+    ...remote,
+    world: Tracker.layer,
+    loseReply: Effect.flatMap(Tracker, ({ loseReply }) => loseReply),
+    only: (point: string) => point === "the remote has applied, and its reply is lost"
+  }
+
+  it.effect("convicts an execute that fails as if nothing had been applied", () =>
+    Effect.gen(function*() {
+      const report = yield* CrashLab.run({ ...lossy, tool: defineEffectTool(unchecked), input })
+      expect(report.points.at(-1)).toEqual({
+        name: "the remote has applied, and its reply is lost",
+        group: "lost reply",
+        verdict: "twice",
+        applied: 2,
+        calls: [
+          { outcome: "failed", flags: [], error: "ReplyLost" },
+          { outcome: "executed", flags: [] },
+          { outcome: "recorded", flags: [] },
+          { outcome: "recorded", flags: [] }
+        ],
+        fault: "FailsAfterApplying"
+      })
+      // to stop in doubt does not help where it is not told of the doubt
+      const whenInDoubt = "fail"
+      const stopping = yield* CrashLab.run({ ...lossy, tool: defineEffectTool({ ...unchecked, whenInDoubt }), input })
+      expect(faultsAt(stopping)).toEqual(faultsAt(report))
+    }))
+
+  it.effect("lets a tool pass that says what it does not know, or asks after every failure", () =>
+    Effect.gen(function*() {
+      const honest = {
+        ...unchecked,
+        execute: (...call: Parameters<typeof good.execute>) =>
+          Effect.mapError(good.execute(...call), (cause) => new EffectOutcomeUnknownError({ cause }))
+      }
+      const whenInDoubt = "fail"
+      const stopping = yield* CrashLab.run({ ...lossy, tool: defineEffectTool({ ...honest, whenInDoubt }), input })
+      expect(stopping.points.at(-1)).toMatchObject({ verdict: "inDoubt", applied: 1 })
+      const checked = yield* CrashLab.run({ ...lossy, tool: defineEffectTool(good), input })
+      expect(checked.points.at(-1)).toMatchObject({ verdict: "once", calls: [{ error: "ReplyLost" }, {}, {}, {}] })
+      // what applies again knowingly, and what does so by itself, has no check
+      const again = yield* CrashLab.run({ ...lossy, tool: defineEffectTool(honest), input })
+      expect(faultsAt(again)).toEqual({ "the remote has applied, and its reply is lost": "NoCheck" })
+      const execute = (...call: Parameters<typeof good.execute>) => Effect.retry(good.execute(...call), { times: 1 })
+      const retrying = yield* CrashLab.run({ ...lossy, tool: defineEffectTool({ ...unchecked, execute }), input })
+      expect(faultsAt(retrying)).toEqual(faultsAt(again))
+    }))
 
   it.effect("convicts a key that changes with the call, and with the words of the model", () =>
     Effect.gen(function*() {
@@ -175,7 +228,7 @@ describe("CrashLab", () => {
           group: "no trouble",
           verdict: "lost",
           applied: 0,
-          calls: ["reconciled"],
+          calls: [{ outcome: "reconciled", flags: [] }],
           fault: "SaysYesToNothing"
         }
       ])

@@ -36,7 +36,10 @@ const labOf = (tool: string) => ({
 })
 
 const shown = ({ points }: CrashReport) =>
-  points.map(({ applied, calls, name, verdict }) => `${name}: ${verdict}, ${applied}, ${calls.join(", ")}`)
+  points.map(({ applied, calls, name, verdict }) => {
+    const ends = calls.map(({ flags, outcome }) => [outcome, ...flags].join(" "))
+    return `${name}: ${verdict}, ${applied}, ${ends.join(", ")}`
+  })
 
 describe("CrashLab.runProcesses", () => {
   it.live(
@@ -52,8 +55,8 @@ describe("CrashLab.runProcesses", () => {
         const report = yield* CrashLab.runProcesses({ ...labOf("checked"), only: (point) => tried.includes(point) })
         expect(shown(report)).toEqual([
           "no trouble: once, 1, executed",
-          "killed after claim: once, 1, killed, executed (taken over), recorded",
-          "killed at written: once, 1, killed, reconciled (taken over), recorded",
+          "killed after claim: once, 1, killed, executed takenOver, recorded",
+          "killed at written: once, 1, killed, reconciled takenOver, recorded",
           "killed after record: once, 1, killed, recorded, recorded",
           expect.stringMatching(/^two calls at once in two processes: once, 1, .*executed.*recorded/)
         ])
@@ -69,7 +72,7 @@ describe("CrashLab.runProcesses", () => {
       const report = yield* CrashLab.runProcesses({ ...labOf("unchecked"), only })
       expect(shown(report)).toEqual([
         "no trouble: once, 1, executed",
-        "killed at written: twice, 2, killed, executed (taken over, in doubt), recorded"
+        "killed at written: twice, 2, killed, executed takenOver executedInDoubt, recorded"
       ])
       expect(report.faults.map(({ name }) => name)).toEqual(["NoCheck"])
     }).pipe(Effect.provide(NodeServices.layer)), 600_000)
