@@ -182,7 +182,7 @@ const prefixOf = (schema: string | undefined) =>
 const telling = (index: RunIndex, { changed }: Notices.Notices["Service"]): RunIndex => ({
   ...index,
   update: (runId, change) => Effect.tap(index.update(runId, change), () => changed(runId)),
-  remove: (runId) => Effect.tap(index.remove(runId), () => changed(runId))
+  remove: (row, rest) => Effect.tap(index.remove(row, rest), () => changed(row.runId))
 })
 
 const layerOf = (

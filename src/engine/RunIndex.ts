@@ -1,7 +1,7 @@
 /**
  * The list of all runs: what the engine knows of a run beside its execution.
  */
-import { Effect } from "effect"
+import { Effect, Semaphore } from "effect"
 import type { EngineStoreError, PendingApproval, RunFailure, RunTrouble } from "./errors.ts"
 import type { RunTrace } from "./telemetry.ts"
 
@@ -16,11 +16,14 @@ import type { RunTrace } from "./telemetry.ts"
  */
 export type RunStatus = "queued" | "running" | "waiting" | "completed" | "failed" | "cancelled"
 
+/** A row that is being pruned is gone for everybody, and what is left of its run is removed by whoever finds it. */
+export type RowStatus = RunStatus | "pruning"
+
 export interface RunRow {
   readonly runId: string
   readonly agent: string
   readonly incarnation: string
-  readonly status: RunStatus
+  readonly status: RowStatus
   /** The hash of trigger and prompt. */
   readonly fingerprint: string
   /** Trigger and prompt. */
@@ -47,8 +50,14 @@ export interface RunRow {
   readonly endedAt: number | undefined
 }
 
+/** The row of a run that is there. */
+export type LiveRow = RunRow & { readonly status: RunStatus }
+
+export const isLive = (row: RunRow): row is LiveRow => row.status !== "pruning"
+
 /** Whether nothing can come of the run any more: a failed one can be retried. */
-export const isOver = ({ status }: RunRow): boolean => status === "completed" || status === "cancelled"
+export const isOver = ({ status }: RunRow): boolean =>
+  status === "completed" || status === "cancelled" || status === "pruning"
 
 export interface RunFilter {
   readonly agent?: string | undefined
@@ -57,6 +66,11 @@ export interface RunFilter {
   readonly endedBefore?: number | undefined
   /** The most that are listed, the newest first. Default: 100. */
   readonly limit?: number | undefined
+}
+
+/** Where it names no status, rows that are being pruned are left out. */
+export interface RowFilter extends Omit<RunFilter, "status"> {
+  readonly status?: RowStatus | ReadonlyArray<RowStatus> | undefined
 }
 
 export interface RunIndex {
@@ -69,20 +83,30 @@ export interface RunIndex {
     change: (row: RunRow) => RunRow | undefined
   ) => Effect.Effect<RunRow | undefined, EngineStoreError>
   /** The newest first. */
-  readonly list: (filter: RunFilter) => Effect.Effect<ReadonlyArray<RunRow>, EngineStoreError>
-  readonly remove: (runId: string) => Effect.Effect<void, EngineStoreError>
+  readonly list: (filter: RowFilter) => Effect.Effect<ReadonlyArray<RunRow>, EngineStoreError>
+  /**
+   * Removes a row that is being pruned, if it is of this incarnation still, and in the same atomic step what `rest` removes: a run
+   * that gets the id afterwards loses nothing to it. Answers whether there was such a row.
+   */
+  readonly remove: (
+    row: RunRow,
+    rest: Effect.Effect<void, EngineStoreError>
+  ) => Effect.Effect<boolean, EngineStoreError>
 }
 
 export const defaultLimit = 100
 
-const matches = ({ agent, endedBefore, status }: RunFilter) => (row: RunRow): boolean =>
+const matches = ({ agent, endedBefore, status }: RowFilter) => (row: RunRow): boolean =>
   (agent === undefined || row.agent === agent)
-  && (status === undefined || (typeof status === "string" ? row.status === status : status.includes(row.status)))
+  && (status === undefined
+    ? isLive(row)
+    : (typeof status === "string" ? row.status === status : status.includes(row.status)))
   && (endedBefore === undefined || row.endedAt !== undefined && row.endedAt < endedBefore)
 
 /** In this process's memory. */
 export const makeMemory = Effect.sync((): RunIndex => {
   const rows = new Map<string, RunRow>()
+  const removing = Semaphore.makeUnsafe(1)
   return {
     insert: (row) =>
       Effect.sync(() => {
@@ -100,6 +124,12 @@ export const makeMemory = Effect.sync((): RunIndex => {
       }),
     list: (filter) =>
       Effect.sync(() => [...rows.values()].filter(matches(filter)).toReversed().slice(0, filter.limit ?? defaultLimit)),
-    remove: (runId) => Effect.sync(() => void rows.delete(runId))
+    remove: ({ incarnation, runId }, rest) =>
+      removing.withPermits(1)(Effect.suspend(() => {
+        const row = rows.get(runId)
+        return row?.incarnation === incarnation && !isLive(row)
+          ? Effect.andThen(rest, Effect.sync(() => rows.delete(runId)))
+          : Effect.succeed(false)
+      }))
   }
 })

@@ -10,7 +10,7 @@ import { definitionOf, type RunInput } from "./agentTypes.ts"
 import { RunConflictError, RunInputError } from "./errors.ts"
 import type { AnyAgent, StartError } from "./IEngine.ts"
 import { toStored } from "./runInput.ts"
-import type { RunIndex, RunRow } from "./RunIndex.ts"
+import { isLive, type RunIndex, type RunRow } from "./RunIndex.ts"
 import type { Runs } from "./runs.ts"
 import { currentTrace } from "./telemetry.ts"
 
@@ -69,8 +69,13 @@ export const make = (runs: Runs, index: RunIndex) => {
     })
     // what has no canonical JSON, such as half a character, is told apart by the text itself
     const print = Result.getOrElse(fingerprint(agent.name, JSON.parse(encoded.text)), () => sha256(encoded.text))
-    const known = yield* index.get(runId)
-    const row = known ?? (yield* add(agent, runId, stored, print, problem))
+    const added = Effect.suspend(() => add(agent, runId, stored, print, problem))
+    let row = (yield* index.get(runId)) ?? (yield* added)
+    while (!isLive(row)) {
+      // what is left of a pruned run would be taken for this one's, and what this one writes for that run's
+      yield* runs.remove(row)
+      row = yield* added
+    }
     yield* runs.checkOwner(agent, row)
     if (row.fingerprint !== print) return yield* new RunConflictError({ runId, agent: agent.name })
     if (row.status === "queued" || row.status === "running") yield* runs.push(row)

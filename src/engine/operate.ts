@@ -8,7 +8,7 @@ import { keysInDoubt, keysInDoubtByRun } from "./doubt.ts"
 import { RunNotFailedError } from "./errors.ts"
 import type { IEngine, RunInfo } from "./IEngine.ts"
 import { approvalSignal } from "./journal.ts"
-import { isOver, type RunFilter, type RunIndex, type RunRow } from "./RunIndex.ts"
+import { isLive, isOver, type LiveRow, type RunFilter, type RunIndex, type RunRow } from "./RunIndex.ts"
 import type { Runs } from "./runs.ts"
 import { countRetry } from "./telemetry.ts"
 
@@ -36,6 +36,16 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
         }
       })
     })
+
+  /** From then on the run is gone. One that was retried since it was listed stays. */
+  const condemn = (listed: RunRow) =>
+    index.update(
+      listed.runId,
+      (row) =>
+        row.incarnation === listed.incarnation && row.status === listed.status && row.endedAt === listed.endedAt
+          ? { ...row, status: "pruning" }
+          : undefined
+    )
 
   return {
     retry: Effect.fnUntraced(function*(runId: string) {
@@ -78,7 +88,7 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
       return infoOf(row, yield* keysInDoubt(store, runId))
     }),
     list: Effect.fnUntraced(function*(filter: RunFilter = {}) {
-      const rows = yield* index.list(filter)
+      const rows = (yield* index.list(filter)).filter(isLive)
       const keys = rows.length === 0 ? {} : yield* keysInDoubtByRun(store)
       return rows.map((row) => infoOf(row, Object.hasOwn(keys, row.runId) ? keys[row.runId]! : []))
     }),
@@ -87,16 +97,18 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
       let count = 0
       while (true) {
         const rows = yield* index.list({ status: ["completed", "failed", "cancelled"], endedBefore, limit: 100 })
-        if (rows.length === 0) return count
-        yield* Effect.forEach(rows, runs.remove, { discard: true })
-        count += rows.length
+        yield* Effect.forEach(rows, condemn, { discard: true })
+        // those too that somebody condemned who was cut off
+        const condemned = yield* index.list({ status: "pruning", limit: 100 })
+        if (rows.length + condemned.length === 0) return count
+        count += (yield* Effect.forEach(condemned, runs.remove)).filter(Boolean).length
       }
     })
   }
 }
 
 const infoOf = (
-  { agent, approvals, cancelling, createdAt, endedAt, failure, retries, runId, status, troubles, updatedAt }: RunRow,
+  { agent, approvals, cancelling, createdAt, endedAt, failure, retries, runId, status, troubles, updatedAt }: LiveRow,
   keysInDoubt: ReadonlyArray<EffectRecord>
 ): RunInfo => ({
   runId,

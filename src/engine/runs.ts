@@ -9,25 +9,25 @@ import type { Ground } from "./execute.ts"
 import type { AnyAgent } from "./IEngine.ts"
 import type { ExecutionId, Executions } from "./port.ts"
 import { retrySignal } from "./journal.ts"
-import type { RunRow } from "./RunIndex.ts"
+import { isLive, type LiveRow, type RunRow } from "./RunIndex.ts"
 import { make as makeValues, type Values } from "./values.ts"
 
 export interface Runs {
-  readonly rowOf: (runId: string) => Effect.Effect<RunRow, RunNotFoundError | EngineStoreError>
+  readonly rowOf: (runId: string) => Effect.Effect<LiveRow, RunNotFoundError | EngineStoreError>
   /** Changes the row in one atomic step, unless `change` answers nothing. Answers the row as it is then. */
   readonly update: (
     runId: string,
-    change: (row: RunRow, now: number) => Partial<RunRow> | undefined
-  ) => Effect.Effect<RunRow, RunNotFoundError | EngineStoreError>
+    change: (row: LiveRow, now: number) => Partial<RunRow> | undefined
+  ) => Effect.Effect<LiveRow, RunNotFoundError | EngineStoreError>
   /** The first of the answers that `look` gives on a row; it looks again after each change of the run. */
   readonly found: <A, E>(
     runId: string,
-    look: (row: RunRow) => Effect.Effect<Option.Option<A>, E>
+    look: (row: LiveRow) => Effect.Effect<Option.Option<A>, E>
   ) => Effect.Effect<A, E | RunNotFoundError | EngineStoreError>
   /** As `found`, where the row alone tells whether there is an answer. */
   readonly when: <A, E>(
     runId: string,
-    look: (row: RunRow) => Effect.Effect<A, E> | undefined
+    look: (row: LiveRow) => Effect.Effect<A, E> | undefined
   ) => Effect.Effect<A, E | RunNotFoundError | EngineStoreError>
   readonly checkOwner: (agent: AnyAgent, row: RunRow) => Effect.Effect<void, RunOfAnotherAgentError>
   readonly valuesOf: (runId: string) => Values
@@ -37,8 +37,11 @@ export interface Runs {
   readonly interrupt: (row: RunRow) => Effect.Effect<void, EngineStoreError>
   readonly resume: (row: RunRow) => Effect.Effect<void, EngineStoreError>
   readonly send: (row: RunRow, signal: string, value: string) => Effect.Effect<void, EngineStoreError>
-  /** Forgets all that is kept of a run, but its effects. */
-  readonly remove: (row: RunRow) => Effect.Effect<void, EngineStoreError>
+  /**
+   * Forgets all that is kept of a run that is being pruned, but its effects. Whoever is cut off leaves the row, for the next one to
+   * go on. Answers whether it was the one that removed the row.
+   */
+  readonly remove: (row: RunRow) => Effect.Effect<boolean, EngineStoreError>
 }
 
 export interface RunsOptions {
@@ -58,13 +61,13 @@ export const make = (
   { changed, executions, ground: { index, keyValues, maxRowSize, parts }, pollInterval }: RunsOptions
 ): Runs => {
   const existing = (runId: string) => (row: RunRow | undefined) =>
-    row === undefined ? Effect.fail(new RunNotFoundError({ runId })) : Effect.succeed(row)
+    row === undefined || !isLive(row) ? Effect.fail(new RunNotFoundError({ runId })) : Effect.succeed(row)
   const rowOf = (runId: string) => Effect.flatMap(index.get(runId), existing(runId))
   const awaited = (change: Effect.Effect<void>) =>
     pollInterval === undefined ? change : Effect.raceFirst(change, Effect.sleep(pollInterval))
   const found = Effect.fnUntraced(function*<A, E>(
     runId: string,
-    look: (row: RunRow) => Effect.Effect<Option.Option<A>, E>
+    look: (row: LiveRow) => Effect.Effect<Option.Option<A>, E>
   ) {
     while (true) {
       const found = yield* Effect.scoped(Effect.gen(function*() {
@@ -83,7 +86,7 @@ export const make = (
       Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.flatMap(
           index.update(runId, (row) => {
-            const changed = change(row, now)
+            const changed = isLive(row) ? change(row, now) : undefined
             return changed === undefined ? undefined : { ...row, updatedAt: now, ...changed }
           }),
           existing(runId)
@@ -102,12 +105,11 @@ export const make = (
     send: (row, signal, value) => executions.send(idOf(row), signal, value),
     remove: Effect.fnUntraced(function*(row: RunRow) {
       yield* executions.forget(idOf(row))
-      yield* Effect.mapError(
+      const values = Effect.mapError(
         keyValues.clearPrefix(runPrefix(row.runId)),
         (cause) => new EngineStoreError({ operation: `forget run ${row.runId}`, problem: cause.message, cause })
       )
-      yield* parts.remove(row.runId)
-      yield* index.remove(row.runId)
+      return yield* index.remove(row, Effect.andThen(values, parts.remove(row.runId)))
     })
   }
 }

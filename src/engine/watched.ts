@@ -2,7 +2,7 @@
  * An index of runs that counts what begins and ends, and then wakes who waits for a run of this process.
  */
 import { Deferred, Effect, type Scope } from "effect"
-import { isOver, type RunIndex, type RunRow, type RunStatus } from "./RunIndex.ts"
+import { isLive, isOver, type LiveRow, type RowStatus, type RunIndex, type RunRow } from "./RunIndex.ts"
 import { countEnded, countStarted } from "./telemetry.ts"
 
 export interface Watched {
@@ -13,7 +13,7 @@ export interface Watched {
   readonly hear: (runId: string) => void
 }
 
-const hasEnded = (row: RunRow): boolean => isOver(row) || row.status === "failed"
+const hasEnded = (row: RunRow): row is LiveRow => isLive(row) && (isOver(row) || row.status === "failed")
 
 export const watched = (index: RunIndex): Watched => {
   const watchers = new Map<string, Set<Deferred.Deferred<void>>>()
@@ -34,7 +34,7 @@ export const watched = (index: RunIndex): Watched => {
         ),
       update: (runId, change) =>
         Effect.suspend(() => {
-          let before: RunStatus | undefined
+          let before: RowStatus | undefined
           const noted = (row: RunRow) => {
             before = row.status
             return change(row)
@@ -47,7 +47,7 @@ export const watched = (index: RunIndex): Watched => {
               tell(runId)
             ))
         }),
-      remove: (runId) => Effect.tap(index.remove(runId), () => tell(runId))
+      remove: (row, rest) => Effect.tap(index.remove(row, rest), () => tell(row.runId))
     },
     changed: (runId) =>
       Effect.map(

@@ -110,7 +110,7 @@ export const make = Effect.gen(function*() {
       const conditions = [
         ...agent === undefined ? [] : [sql`agent = ${agent}`],
         ...statuses === undefined
-          ? []
+          ? [sql`status <> 'pruning'`]
           : [typeof statuses === "string" ? sql`status = ${statuses}` : sql.in("status", statuses)],
         ...endedBefore === undefined ? [] : [sql`ended_at < ${endedBefore}`]
       ]
@@ -123,8 +123,17 @@ export const make = Effect.gen(function*() {
         (rows) => rows.map(rowOf)
       )
     },
-    remove: (runId) =>
-      Effect.mapError(Effect.asVoid(sql`DELETE FROM ${runs} WHERE run_id = ${runId}`), failure("remove a run"))
+    remove: (row, rest) =>
+      sql.withTransaction(Effect.gen(function*() {
+        const found = yield* find(row.runId)
+        if (found?.status !== "pruning" || rowOf(found).incarnation !== row.incarnation) return false
+        // who deletes it first keeps others, and a run that gets the id, from it until all is removed
+        const deleted = yield* sql<{ readonly run_id: string }>`
+          DELETE FROM ${runs} WHERE run_id = ${row.runId} AND version = ${found.version} RETURNING run_id`
+        if (deleted.length === 0) return false
+        yield* rest
+        return true
+      })).pipe(Effect.catchTag("SqlError", (error) => Effect.fail(failure("remove a run")(error))))
   }
   return index
 })
