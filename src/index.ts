@@ -46,6 +46,7 @@ export { embed, embedMany, type EmbedManyOptions, type EmbedOptions } from "./Em
 export { Engine } from "./Engine.ts"
 export { EngineTelemetry } from "./EngineTelemetry.ts"
 export type { RunInput, RunResult } from "./engine/agentTypes.ts"
+export * from "./engine/approvalErrors.ts"
 export * from "./engine/errors.ts"
 export type { IEngine, RunError, RunInfo, StartError } from "./engine/IEngine.ts"
 export type { EngineOptions } from "./engine/make.ts"

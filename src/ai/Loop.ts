@@ -25,6 +25,7 @@ export class Loop {
   readonly #context: Context.Context<never>
   readonly #running = new Set<Fiber.Fiber<unknown, unknown>>()
   readonly #parked = Deferred.makeUnsafe<void, unknown>()
+  #ending: EndsLoop | undefined
   /** The step that the loop is in. */
   step = -1
   /** What was answered from storage in the step that the loop is in: its model call, and tool calls by their ids. */
@@ -58,8 +59,10 @@ export class Loop {
         } else {
           const failure = Cause.squash(exit.cause)
           if (failure instanceof ParksLoop) void this.park()
-          else if (failure instanceof EndsLoop) Deferred.doneUnsafe(this.#parked, Effect.fail(failure.error))
-          else reject(failure)
+          else if (failure instanceof EndsLoop) {
+            this.#ending ??= failure
+            Deferred.doneUnsafe(this.#parked, Effect.fail(failure.error))
+          } else reject(failure)
         }
         if (this.#running.size === 0) Deferred.doneUnsafe(this.#idle, Effect.void)
       })
@@ -81,7 +84,10 @@ export class Loop {
     return new Promise(() => {})
   }
 
-  /** Goes on when the loop is parked and nothing of it runs any more; fails with what ends the loop. */
+  /**
+   * Goes on when the loop is parked and nothing of it runs any more; fails with what ends the loop, also where that comes from a
+   * call that was still under way when another one parked it.
+   */
   readonly parked: Effect.Effect<void, unknown> = Effect.suspend(() =>
     Effect.andThen(
       Deferred.await(this.#parked),
@@ -89,8 +95,13 @@ export class Loop {
     )
   )
 
-  #settle(): Effect.Effect<void> {
-    if (this.#running.size === 0) return Effect.void
+  #settle(): Effect.Effect<void, unknown> {
+    if (this.#running.size === 0) {
+      // an execution that was interrupted goes on elsewhere, and finds what is stored of the end there
+      return this.#ending === undefined || this.interruption !== undefined
+        ? Effect.void
+        : Effect.fail(this.#ending.error)
+    }
     this.#idle = Deferred.makeUnsafe()
     return Effect.andThen(Deferred.await(this.#idle), Effect.suspend(() => this.#settle()))
   }

@@ -16,7 +16,12 @@ export interface Verdict {
 }
 
 export interface ApprovalOptions {
-  readonly toolCall: { readonly toolCallId: string; readonly toolName: string; readonly input: unknown }
+  readonly toolCall: {
+    readonly toolCallId: string
+    readonly toolName: string
+    readonly input: unknown
+    readonly providerExecuted?: boolean | undefined
+  }
   readonly toolsContext: Readonly<Record<string, unknown>> | undefined
   readonly messages: ReadonlyArray<unknown>
   readonly runtimeContext: unknown
@@ -27,6 +32,15 @@ const own = (record: unknown, name: string): unknown =>
 
 export const mayNeedApproval = (toolApproval: unknown, tool: ToolSet[string] | undefined, name: string): boolean =>
   typeof toolApproval === "function" || own(toolApproval, name) != null || tool?.needsApproval != null
+
+/** The tools that have rules, by their names. */
+export type Ruled = "all" | ReadonlyArray<string>
+
+export const ruledTools = (toolApproval: unknown, tools: ToolSet | undefined): Ruled =>
+  typeof toolApproval === "function"
+    ? "all"
+    : Object.keys({ ...tools, ...Predicate.isObject(toolApproval) ? toolApproval : {} })
+      .filter((name) => mayNeedApproval(toolApproval, own(tools, name) as ToolSet[string] | undefined, name))
 
 /** What the AI SDK's `toolApproval`, or a tool's own `needsApproval`, says to a call. */
 export const verdictOf = async (

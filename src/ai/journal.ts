@@ -8,9 +8,17 @@ import { gateway, type LanguageModel, type StepResult, type ToolSet, wrapLanguag
 import { Effect, Predicate } from "effect"
 import { hookAnswer } from "../internal/promiseBridge.ts"
 import { copyTool, mapTools } from "../internal/toolCopy.ts"
-import { type ApprovalOptions, mayNeedApproval, type Verdict, verdictOf } from "./approvalRules.ts"
+import {
+  type ApprovalOptions,
+  mayNeedApproval,
+  type Ruled,
+  ruledTools,
+  type Verdict,
+  verdictOf
+} from "./approvalRules.ts"
 import { collectStream } from "./collectStream.ts"
 import { contentParts, isSeries, ofCall } from "./contentParts.ts"
+import { distinctCalls } from "./distinctCalls.ts"
 import type { Loop } from "./Loop.ts"
 import type { Publisher } from "./Publisher.ts"
 import type { StepPart } from "./StepPart.ts"
@@ -20,14 +28,16 @@ import { ToolFailure } from "./ToolFailure.ts"
 export type { Verdict } from "./approvalRules.ts"
 export { EndsLoop, Loop, ParksLoop } from "./Loop.ts"
 
-/** A tool call of a run. Providers repeat call ids, over steps and within one. */
+/** A tool call of a run. Providers repeat call ids over steps; within one they are made different (`distinctCalls`). */
 export interface CallPlace {
   /** -1 for calls of the prompt, which were approved there. */
   readonly step: number
   readonly toolCallId: string
-  /** How many calls of this step had the same id before. */
+  /** How many calls of this step had the same id before: calls of a prompt may have one id. */
   readonly occurrence: number
   readonly toolName: string
+  /** Whether the model's provider executes it, and nobody here can hold it back. */
+  readonly providerExecuted?: boolean | undefined
 }
 
 /** What came of a tool call: its result, or the text that the model reads of its failure. */
@@ -47,7 +57,10 @@ export interface Journal {
   readonly isOurs: (failure: unknown) => boolean
   /** What a person who answers calls a call. */
   readonly approvalId: (place: CallPlace) => string
-  /** The verdict on a call, out of what the agent's rules say: `user-approval` where a person has still to answer. */
+  /**
+   * The verdict on a call, out of what the agent's rules say: `user-approval` where a person has still to answer. It is one on
+   * this very input: where the call comes with another one later, the run ends.
+   */
   readonly approval: (
     place: CallPlace,
     input: unknown,
@@ -77,10 +90,12 @@ const resolve = (model: LanguageModel) =>
   typeof model === "string" ? (globalThis.AI_SDK_DEFAULT_PROVIDER ?? gateway).languageModel(model) : model
 
 /** The answer of a model, as it is kept. */
-interface ModelAnswer {
+export interface ModelAnswer {
   /** What it is called among all that were generated for the step. */
   readonly answer: string
   readonly result: LanguageModelV4GenerateResult
+  /** The tools that had rules then. Their calls keep them, whatever a later version of the agent says. */
+  readonly ruled: Ruled
 }
 
 /** The options of a loop that goes through `journal`, and tells `publisher`; to be spread behind the others. */
@@ -90,10 +105,13 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
   let stops = signal
   /** What the step's answer is called. */
   let answer = ""
+  /** The tools that had rules when it was given. */
+  let ruled: Ruled = []
   /** The calls of the step by their ids: those that its model made, and how many of them were decided on and executed. */
   let made = new Set<string>()
   let decided = new Map<string, number>()
   let executed = new Map<string, number>()
+  /** The ids of the calls that wait for a person. */
   const waiting = new Set<string>()
 
   const next = (counts: Map<string, number>, id: string): number => {
@@ -125,7 +143,11 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
             isReplay = false
             return Effect.map(
               options.stream ? streamed(answer) : generated,
-              (result): ModelAnswer => ({ answer, result: withoutBodies(result) })
+              (result): ModelAnswer => ({
+                answer,
+                result: distinctCalls(withoutBodies(result)),
+                ruled: ruledTools(options.toolApproval, tools)
+              })
             )
           })
           // an activity may outlive the run that asked for it: that its request was aborted is no answer, and is not kept
@@ -134,6 +156,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
           loop.replayed.model = isReplay
           if (isReplay) showReplay()
           answer = stored.answer
+          ruled = stored.ruled
           const { result } = stored
           made = new Set(result.content.flatMap((part) => part.type === "tool-call" ? [part.toolCallId] : []))
           return result
@@ -201,7 +224,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
       const { step } = loop
       if (step >= 0 && !made.has(call.toolCallId)) return execute(input as never, call as never)
       const place = { step, toolCallId: call.toolCallId, occurrence: next(executed, call.toolCallId), toolName }
-      if (waiting.has(nameOf(place))) return loop.park()
+      if (waiting.has(call.toolCallId)) return loop.park()
       const ofThis = ofCall({
         toolCallId: call.toolCallId,
         toolName,
@@ -255,21 +278,24 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
   }
 
   const toolApproval = async (given: ApprovalOptions) => {
-    const { input, toolCallId, toolName } = given.toolCall
-    const place = { step: loop.step, toolCallId, occurrence: next(decided, toolCallId), toolName }
+    const { input, providerExecuted, toolCallId, toolName } = given.toolCall
+    const { step } = loop
+    const hadRules = step < 0 || ruled === "all" || ruled.includes(toolName)
+    if (!hadRules && !mayNeedApproval(options.toolApproval, tools?.[toolName], toolName)) return undefined
+    const place = { step, toolCallId, occurrence: next(decided, toolCallId), toolName, providerExecuted }
     const rules = Effect.map(
       hookAnswer("toolApproval", () => verdictOf(options.toolApproval, tools, given)),
       (verdict) => verdict as Verdict
     )
-    if (!mayNeedApproval(options.toolApproval, tools?.[toolName], toolName)) return undefined
     const { asked: _, ...verdict } = await loop.run(
       Effect.tap(journal.approval(place, input, rules), (verdict) => tellOf(place, verdict)),
       signal
     )
     if (verdict.type !== "user-approval") return verdict
-    // the calls beside it go on; this one is parked where it would be executed
-    waiting.add(nameOf(place))
-    return { type: "approved" }
+    waiting.add(toolCallId)
+    // the AI SDK makes the calls beside it, and the loop is parked when they are done; a call of the prompt, which it takes for
+    // approved, is parked where it would be executed
+    return step < 0 ? { type: "approved" } : verdict
   }
 
   return {
@@ -283,6 +309,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
       await told("onLanguageModelCallEnd", "experimental_onLanguageModelCallEnd")?.(event as never)
     },
     onStepEnd: async (event: StepResult<ToolSet>) => {
+      if (waiting.size > 0) return loop.park()
       const { finishReason, providerMetadata, stepNumber: step, usage } = event
       const part = { type: "finish-step", step, finishReason, usage } as const
       const finished = providerMetadata === undefined ? part : { ...part, providerMetadata }

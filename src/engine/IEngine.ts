@@ -125,6 +125,10 @@ export interface IEngine {
   /**
    * Lets a tool call go ahead. `id` is that of a pending approval, or of one to come (`Engine.approvalId`). The first answer
    * counts.
+   *
+   * What was asked about is what is executed: a call that comes with another input afterwards (out of `repairToolCall`, of
+   * `experimental_refineToolInput`, or of another schema in a new version) is not executed, and the run fails with an
+   * `ApprovedInputChangedError`. Of calls with one id in one answer of a model, the later ones are renamed: `call`, `call-2`.
    */
   readonly approve: (
     runId: string,

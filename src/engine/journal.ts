@@ -2,7 +2,19 @@
  * A run's journal: each model call and each tool call is an activity of its execution, and answers from storage once it is done.
  */
 import { Cause, Data, Effect, Option, Predicate, Result } from "effect"
-import { type CallPlace, EndsLoop, type Journal, ParksLoop, type ToolOutcome, type Verdict } from "../ai/journal.ts"
+import {
+  type CallPlace,
+  EndsLoop,
+  type Journal,
+  type ModelAnswer,
+  ParksLoop,
+  type ToolOutcome,
+  type Verdict
+} from "../ai/journal.ts"
+import { fingerprint } from "../EffectKey.ts"
+import { sha256 } from "../internal/sha256.ts"
+import * as StoredValue from "../internal/storedValue.ts"
+import { ApprovedInputChangedError, ProviderCallApprovalError } from "./approvalErrors.ts"
 import { RunRowTooLargeError } from "./errors.ts"
 import { isOurs, isPassing, patient, repeated, sleepAfter } from "./patience.ts"
 import type { Execution, Timer } from "./port.ts"
@@ -31,6 +43,8 @@ export interface JournalOptions {
   readonly troubled: (trouble: Trouble) => Effect.Effect<void>
   /** Told when a call that had slept has an answer. */
   readonly recovered: (place: CallPlace) => Effect.Effect<void>
+  /** Whether the run was told to be cancelled; then nothing of it begins any more. */
+  readonly cancelling: Effect.Effect<boolean>
 }
 
 /** Why a tool call sleeps, and until when. */
@@ -49,6 +63,8 @@ type Stored =
   | { readonly _tag: "Done"; readonly generation: number; readonly value: unknown }
   | { readonly _tag: "Failed"; readonly generation: number; readonly name: string; readonly message: string }
   | { readonly _tag: "TooLarge"; readonly generation: number; readonly size: number; readonly limit: number }
+  /** It was not begun: the run is cancelled, which is never taken back. */
+  | { readonly _tag: "Cancelled"; readonly generation: number }
   | {
     readonly _tag: "Trouble"
     readonly generation: number
@@ -100,7 +116,13 @@ export const make = (options: JournalOptions): Journal => {
     let from: "execution" | "storage" = "storage"
     const executed = Effect.suspend(() => {
       from = "execution"
-      return Effect.flatMap(body, (answer) => kept(name, answer))
+      return Effect.flatMap(
+        options.cancelling,
+        (cancelling) =>
+          cancelling
+            ? small({ _tag: "Cancelled", generation })
+            : Effect.flatMap(body, (answer) => kept(name, answer))
+      )
     })
     return Effect.flatMap(execution.activity(name, attempt, executed), (text) =>
       Effect.andThen(
@@ -122,13 +144,14 @@ export const make = (options: JournalOptions): Journal => {
     kind: ActivityKind,
     name: string,
     body: (before: number) => Effect.Effect<Stored>,
-    isGood: (generation: number) => boolean,
+    isGood: (generation: number, value: unknown) => boolean,
     /** Of a call that may meet trouble. */
     place?: CallPlace
   ): Effect.Effect<unknown, unknown> => {
     const from = (attempt: number, before: number): Effect.Effect<unknown, unknown> =>
       Effect.flatMap(activity(kind, name, attempt, body(before)), (answer) => {
-        if (answer.generation < generation && !(answer._tag === "Done" && isGood(answer.generation))) {
+        if (answer._tag === "Cancelled") return Effect.fail(new ParksLoop())
+        if (answer.generation < generation && !(answer._tag === "Done" && isGood(answer.generation, answer.value))) {
           return from(attempt + 1, 0)
         }
         if (answer._tag !== "Trouble") {
@@ -177,7 +200,7 @@ export const make = (options: JournalOptions): Journal => {
 
   const opened = (
     name: string,
-    answer: Exclude<Stored, { readonly _tag: "Trouble" }>
+    answer: Exclude<Stored, { readonly _tag: "Trouble" | "Cancelled" }>
   ): Effect.Effect<unknown, unknown> => {
     switch (answer._tag) {
       case "Done":
@@ -197,7 +220,7 @@ export const make = (options: JournalOptions): Journal => {
         "model",
         `step-${step}/model`,
         () => ended(repeated(call, maxRetries, countRetry(options.agent, "model"))),
-        (generation) => !redo.slice(generation).includes(step)
+        (generation, answer) => callsTools(answer) || !redo.slice(generation).includes(step)
       ),
     tool: (place, call) =>
       Effect.mapError(
@@ -212,26 +235,56 @@ export const make = (options: JournalOptions): Journal => {
       ) as Effect.Effect<ToolOutcome, EndsLoop | ParksLoop>,
     isOurs,
     approvalId: answerId,
-    approval: (place, input, rules) => {
+    approval: Effect.fnUntraced(function*(place, input, rules) {
       const id = answerId(place)
-      return Effect.flatMap(
-        stored(
-          "rules",
-          `step-${place.step}/rules/${keptId(place.toolCallId)}/${place.occurrence}`,
-          () => ended(rules),
-          () => true
-        ),
-        (verdict) =>
-          (verdict as Verdict).type !== "user-approval"
-            ? Effect.succeed(verdict as Verdict)
-            : Effect.flatMap(execution.received(approvalSignal(id)), (answer) =>
-              Option.isSome(answer)
-                ? Effect.as(options.answered(id), { ...JSON.parse(answer.value) as Verdict, asked: true })
-                : Effect.as(options.requested(id, place, input), { ...verdict as Verdict, asked: true }))
-      )
-    }
+      const print = yield* printOf(place, input)
+      const ruled = (yield* stored(
+        "rules",
+        `step-${place.step}/rules/${keptId(place.toolCallId)}/${place.occurrence}`,
+        () => ended(Effect.map(rules, (verdict): Ruled => ({ verdict, print }))),
+        () => true
+      )) as Ruled
+      const answer = ruled.verdict.type === "user-approval"
+        ? yield* execution.received(approvalSignal(id))
+        : Option.none()
+      const verdict = Option.isSome(answer) ? JSON.parse(answer.value) as Verdict : ruled.verdict
+      const { step, toolCallId, toolName } = place
+      // a call that is denied is not executed, whatever its input
+      if (verdict.type !== "denied") {
+        if (ruled.print !== print) {
+          return yield* Effect.fail(new EndsLoop(new ApprovedInputChangedError({ step, toolCallId, toolName })))
+        }
+        if (verdict.type === "user-approval" && place.providerExecuted === true) {
+          return yield* Effect.fail(new EndsLoop(new ProviderCallApprovalError({ step, toolCallId, toolName })))
+        }
+      }
+      if (ruled.verdict.type !== "user-approval") return verdict
+      yield* Option.isSome(answer) ? options.answered(id) : options.requested(id, place, input)
+      return { ...verdict, asked: true }
+    })
   }
 }
+
+/** What the agent's rules said to a call, and to which. */
+interface Ruled {
+  readonly verdict: Verdict
+  /** The fingerprint of its input. */
+  readonly print: string
+}
+
+const printOf = ({ toolName }: CallPlace, input: unknown): Effect.Effect<string, EndsLoop> =>
+  Effect.map(
+    Effect.try({ try: () => StoredValue.encode(input).text, catch: (error) => new EndsLoop(error) }),
+    // what has no canonical JSON, such as half a character, is told apart by the text itself
+    (text) => Result.getOrElse(fingerprint(toolName, JSON.parse(text)), () => sha256(JSON.stringify([toolName, text])))
+  )
+
+/**
+ * Whether a model's answer calls tools here. Such an answer stands whatever a retry asks for: calls of another one might have the
+ * ids of its calls, and would be taken for them, as made or as approved.
+ */
+const callsTools = (answer: unknown): boolean =>
+  (answer as ModelAnswer).result.content.some((part) => part.type === "tool-call" && part.providerExecuted !== true)
 
 /** What it dies of, as a failure; an interruption says nothing, and is none. */
 const dyingFails = <A>(call: Effect.Effect<A, unknown>): Effect.Effect<A, unknown> =>
