@@ -63,7 +63,7 @@ const restOf = (row: RunRow): readonly [name: string, part: RestPart] | undefine
     case "failed":
       return [`failed-${row.retries}`, { type: "run-failed", failure: row.failure! }]
     case "waiting":
-      return ["waiting", { type: "run-waiting", approvals: row.approvals }]
+      return row.cancelling ? undefined : ["waiting", { type: "run-waiting", approvals: row.approvals }]
   }
   return undefined
 }

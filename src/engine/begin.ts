@@ -78,6 +78,8 @@ export const make = (runs: Runs, index: RunIndex) => {
     }
     yield* runs.checkOwner(agent, row)
     if (row.fingerprint !== print) return yield* new RunConflictError({ runId, agent: agent.name })
-    if (row.status === "queued" || row.status === "running") yield* runs.push(row)
+    if (row.status === "queued" || row.status === "running" || row.status === "waiting" && row.cancelling) {
+      yield* runs.goOn(row)
+    }
   })
 }

@@ -83,8 +83,15 @@ export const execute =
               ? { ...row, updatedAt: now, ...change(row, now) }
               : undefined))
       )
+    /** Answers the row: a run that was told to be cancelled before it ended is cancelled, whatever it came to meanwhile. */
     const ends = (status: RunStatus, change: Partial<RunRow> = {}) =>
-      update((_, now) => ({ approvals: [], troubles: [], ...change, status, endedAt: now }))
+      update((row, now) => ({
+        approvals: [],
+        troubles: [],
+        ...row.cancelling ? {} : change,
+        status: row.cancelling ? "cancelled" : status,
+        endedAt: now
+      }))
     const current = Effect.map(
       untilStored(index.get(start.runId)),
       (row) => row?.incarnation === start.incarnation ? row : undefined
@@ -103,8 +110,12 @@ export const execute =
         ))
 
     const pass = Effect.gen(function*(): Effect.fn.Return<Passed> {
-      const row = yield* update((row) => isOver(row) || row.cancelling ? {} : { status: "running", failure: undefined })
+      const row = yield* update((row) =>
+        row.cancelling || row.status === "failed" ? {} : { status: "running", failure: undefined }
+      )
       if (row === undefined || !(yield* goesOn)) return over
+      // what was sent to it has woken it, such as an answer for later: a failed run goes on with a retry only
+      if (row.status === "failed") return { _tag: "Failed", generation: row.retries }
       return yield* traced(row, Effect.annotateLogs(passOf(row), { run: row.runId, agent: row.agent }))
     })
 
@@ -113,7 +124,7 @@ export const execute =
       const loop = new Loop(context)
       const awaited: Awaited = { approvals: new Set(), timers: [] }
       const exit = yield* Effect.exit(
-        Effect.scoped(attempt(ground, agent, start, execution, row, loop, update, awaited))
+        Effect.scoped(attempt(ground, agent, start, execution, row, loop, update, current, awaited))
       )
       if (Exit.isSuccess(exit)) {
         if (Option.isNone(exit.value)) {
@@ -122,7 +133,8 @@ export const execute =
         }
         const outcome = exit.value.value
         yield* annotateEnd("completed")
-        yield* ends("completed", { outcome })
+        const ended = yield* ends("completed", { outcome })
+        if (ended?.status === "cancelled") yield* annotateEnd("cancelled")
         return over
       }
       const failure = failureOf(exit.cause, loop.step)
@@ -133,8 +145,10 @@ export const execute =
         `Run ${start.runId} of agent ${start.agent} failed in step ${failure.step} (${failure.name}). Engine.get tells with `
           + `what, and Engine.retry goes on from its last good step.`
       )
-      yield* ends("failed", { failure, again })
-      return { _tag: "Failed", generation: row.retries }
+      const ended = yield* ends("failed", { failure, again })
+      if (ended?.status === "failed") return { _tag: "Failed", generation: row.retries }
+      if (ended?.status === "cancelled") yield* annotateEnd("cancelled")
+      return over
     })
 
     const wait = (passed: Exclude<Passed, { readonly _tag: "Over" }>): Effect.Effect<void> =>
@@ -187,6 +201,7 @@ const attempt = Effect.fnUntraced(function*(
   row: RunRow,
   loop: Loop,
   update: Update,
+  current: Effect.Effect<RunRow | undefined>,
   awaited: Awaited
 ) {
   const { definition } = agent
@@ -208,6 +223,7 @@ const attempt = Effect.fnUntraced(function*(
   const settled = (id: string) =>
     update((row) => ({ approvals: row.approvals.filter((approval) => approval.id !== id) }))
   const journal = makeJournal({
+    cancelling: Effect.map(current, (row) => row?.cancelling === true),
     agent: start.agent,
     execution,
     values,

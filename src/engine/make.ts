@@ -95,8 +95,8 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
         yield* runs.checkOwner(agent, row)
         if (!isOver(row) && row.status !== "failed") {
           yield* checkRegistered(agent)
-          yield* runs.push(row)
-          yield* runs.resume(row)
+          yield* runs.goOn(row)
+          if (!row.cancelling) yield* runs.resume(row)
         }
         return yield* resultOf(agent, runId)
       }) as never,

@@ -114,7 +114,7 @@ const infoOf = (
   runId,
   agent,
   status,
-  cancelling: cancelling && status !== "cancelled",
+  cancelling: cancelling && status !== "cancelled" && status !== "completed",
   retries,
   approvals,
   troubles,

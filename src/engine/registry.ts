@@ -15,7 +15,7 @@ export interface Registry {
   readonly register: (definition: AgentDefinition) => Effect.Effect<void, never, Scope.Scope>
 }
 
-export const make = (ground: Ground, executions: Executions["Service"], { push }: Pick<Runs, "push">): Registry => {
+export const make = (ground: Ground, executions: Executions["Service"], { goOn }: Pick<Runs, "goOn">): Registry => {
   /** How many layers have registered each agent. */
   const agents = new Map<string, { readonly definition: AgentDefinition; layers: number }>()
   return {
@@ -45,11 +45,12 @@ export const make = (ground: Ground, executions: Executions["Service"], { push }
         () => Effect.sync(() => --known.layers === 0 && agents.delete(name))
       )
       yield* executions.register(name, execute(ground, agent))
-      // what was to go on when the process died, and has no message of its own that says so
-      const queued = yield* Effect.orDie(
-        ground.index.list({ agent: name, status: "queued", limit: Number.MAX_SAFE_INTEGER })
+      // what was to go on, or to end, when the process died, and has no message of its own that says so
+      const resting = yield* Effect.orDie(
+        ground.index.list({ agent: name, status: ["queued", "waiting"], limit: Number.MAX_SAFE_INTEGER })
       )
-      yield* Effect.orDie(Effect.forEach(queued, push, { discard: true }))
+      const awaited = resting.filter(({ cancelling, status }) => status === "queued" || cancelling)
+      yield* Effect.orDie(Effect.forEach(awaited, goOn, { discard: true }))
     })
   }
 }

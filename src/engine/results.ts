@@ -50,7 +50,10 @@ export const make = (runs: Runs, store: IEffectStore) => {
           (keysInDoubt) => new RunCancelledError({ runId, agent: row.agent, keysInDoubt })
         )
       case "waiting":
-        return Effect.fail(new RunWaitingError({ runId, agent: row.agent, approvals: row.approvals }))
+        // one that is told to be cancelled waits for nobody
+        return row.cancelling
+          ? undefined
+          : Effect.fail(new RunWaitingError({ runId, agent: row.agent, approvals: row.approvals }))
     }
     return undefined
   }

@@ -33,6 +33,8 @@ export interface Runs {
   readonly valuesOf: (runId: string) => Values
   /** Makes sure that a row that shall go on does: its process may have died between two writes. */
   readonly push: (row: RunRow) => Effect.Effect<void, EngineStoreError>
+  /** As `push`; one that was told to be cancelled ends. */
+  readonly goOn: (row: RunRow) => Effect.Effect<void, EngineStoreError>
   /** Cancels what the run does; what is left of it ends. */
   readonly interrupt: (row: RunRow) => Effect.Effect<void, EngineStoreError>
   readonly resume: (row: RunRow) => Effect.Effect<void, EngineStoreError>
@@ -80,6 +82,12 @@ export const make = (
       if (Option.isSome(found)) return found.value
     }
   })
+  const push = (row: RunRow) =>
+    Effect.andThen(
+      executions.start(startOf(row)),
+      row.retries > 0 ? executions.send(idOf(row), retrySignal(row.retries - 1), "") : Effect.void
+    )
+  const interrupt = (row: RunRow) => Effect.andThen(executions.start(startOf(row)), executions.interrupt(idOf(row)))
   return {
     rowOf,
     update: (runId, change) =>
@@ -95,12 +103,9 @@ export const make = (
     when: (runId, look) => Effect.flatten(found(runId, (row) => Effect.succeed(Option.fromUndefinedOr(look(row))))),
     checkOwner: (agent, row) => row.agent === agent.name ? Effect.void : Effect.fail(ownedByAnother(agent, row)),
     valuesOf: (runId) => makeValues(Blobs.make(keyValues, runId), maxRowSize),
-    push: (row) =>
-      Effect.andThen(
-        executions.start(startOf(row)),
-        row.retries > 0 ? executions.send(idOf(row), retrySignal(row.retries - 1), "") : Effect.void
-      ),
-    interrupt: (row) => Effect.andThen(executions.start(startOf(row)), executions.interrupt(idOf(row))),
+    push,
+    goOn: (row) => row.cancelling ? interrupt(row) : push(row),
+    interrupt,
     resume: (row) => executions.resume(idOf(row)),
     send: (row, signal, value) => executions.send(idOf(row), signal, value),
     remove: Effect.fnUntraced(function*(row: RunRow) {

@@ -1,6 +1,10 @@
 import { describe, expect, it } from "@effect/vitest"
-import { defineAgent, defineEffectTool, tool } from "chamvi-effect"
-import { Deferred, Effect, Fiber, Schema } from "effect"
+import { defineAgent, defineEffectTool, Engine, tool } from "chamvi-effect"
+import { SqliteEngine } from "chamvi-effect/SqliteEngine"
+import { Deferred, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { temporaryDirectory } from "../fixtures/temporaryDirectory.ts"
 import { calls, says, scripted } from "../support/model.ts"
 import { engines } from "./support.ts"
 
@@ -84,5 +88,73 @@ describe.each(engines)("Engine.cancel $where", ({ withAgents }) => {
           }
         })
       )
+    }))
+})
+
+/** What `Engine.cancel` has written where its process died before it stopped anything. */
+const cancelling = (filename: string) => {
+  const database = new DatabaseSync(filename)
+  database.exec("UPDATE chamvi_runs SET data = json_set(data, '$.cancelling', json('true')), version = version + 1")
+  database.close()
+}
+
+describe("a cancel that was cut off before it stopped anything", () => {
+  const tools = (paid: Array<number>, needsApproval: boolean) => ({
+    pay: tool({
+      inputSchema: Schema.Struct({ n: Schema.Int }),
+      needsApproval,
+      execute: ({ n }) => Effect.sync(() => paid.push(n))
+    })
+  })
+  const sqlite = (filename: string) => Layer.fresh(SqliteEngine.layer({ filename, drain: 0 }))
+
+  it.live.each([["calls a tool", calls(["pay", { n: 2 }])], ["is done", says("Done.")]] as const)(
+    "ends a run as cancelled that goes on, and then %s",
+    ([, last]) =>
+      Effect.gen(function*() {
+        const filename = join(yield* temporaryDirectory, "engine.sqlite")
+        const paid: Array<number> = []
+        const model = scripted(calls(["pay", { n: 1 }]), async () => {
+          cancelling(filename)
+          return last
+        })
+        const agent = defineAgent({ name: "pays", model, tools: tools(paid, false) })
+        yield* Effect.gen(function*() {
+          const engine = yield* Engine
+          expect(yield* Effect.flip(engine.run(agent, { runId: "1", prompt: "Pay." }))).toMatchObject({
+            _tag: "RunCancelledError"
+          })
+          expect(yield* engine.get("1")).toMatchObject({ status: "cancelled", cancelling: false })
+          expect([paid, model.doGenerateCalls.length]).toEqual([[1], 2])
+        }).pipe(Effect.provide(agent.layer.pipe(Layer.provideMerge(sqlite(filename)))))
+      })
+  )
+
+  it.live("ends a run that waits for a person: with who resumes it, and else with its agent's next process", () =>
+    Effect.gen(function*() {
+      const filename = join(yield* temporaryDirectory, "engine.sqlite")
+      const paid: Array<number> = []
+      const model = scripted(calls(["pay", { n: 1 }]))
+      const agent = defineAgent({ name: "pays", model, tools: tools(paid, true) })
+      const life = () => Layer.fresh(agent.layer.pipe(Layer.provideMerge(sqlite(filename))))
+      yield* Effect.gen(function*() {
+        const engine = yield* Engine
+        const waiting = { _tag: "RunWaitingError" }
+        for (const runId of ["1", "2", "3"]) {
+          expect(yield* Effect.flip(engine.run(agent, { runId, prompt: "Pay." }))).toMatchObject(waiting)
+        }
+        cancelling(filename)
+        const cancelled = { _tag: "RunCancelledError" }
+        expect(yield* Effect.flip(engine.resume(agent, "1"))).toMatchObject(cancelled)
+        expect(yield* Effect.flip(engine.run(agent, { runId: "2", prompt: "Pay." }))).toMatchObject(cancelled)
+        expect(yield* engine.get("3")).toMatchObject({ status: "waiting", cancelling: true })
+      }).pipe(Effect.provide(life()))
+      yield* Effect.gen(function*() {
+        const engine = yield* Engine
+        const parts = yield* Stream.runCollect(engine.stream("3"))
+        expect(parts.at(-1)?.part).toEqual({ type: "run-cancelled" })
+        expect(yield* engine.list({ status: "cancelled" })).toHaveLength(3)
+        expect(paid).toEqual([])
+      }).pipe(Effect.provide(life()))
     }))
 })
