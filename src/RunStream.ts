@@ -14,7 +14,13 @@
 import { type FinishReason, toUIMessageChunk, UI_MESSAGE_STREAM_HEADERS, type UIMessageChunk } from "ai"
 import { type Context, type Duration, Effect, Schema, Stream } from "effect"
 import { Engine } from "./Engine.ts"
-import type { EngineStoreError, RunFailure, RunNotFoundError } from "./engine/errors.ts"
+import type {
+  AgentNotRegisteredError,
+  ApprovalIdError,
+  EngineStoreError,
+  RunFailure,
+  RunNotFoundError
+} from "./engine/errors.ts"
 import type { StreamedPart } from "./engine/RunPart.ts"
 import type { StreamOptions } from "./engine/StreamReader.ts"
 
@@ -225,7 +231,11 @@ const isMessage = Schema.is(Schema.Struct({ role: Schema.Literal("assistant"), p
 export const answered = (
   runId: string,
   message: unknown
-): Effect.Effect<RunPosition | undefined, RunNotFoundError | EngineStoreError, Engine> => {
+): Effect.Effect<
+  RunPosition | undefined,
+  RunNotFoundError | ApprovalIdError | AgentNotRegisteredError | EngineStoreError,
+  Engine
+> => {
   const position = positionOf(message)
   if (position?.runId !== runId || !isMessage(message)) return Effect.undefined
   return Effect.gen(function*() {

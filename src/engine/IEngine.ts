@@ -8,6 +8,7 @@ import type { EffectRecord } from "../EffectRecord.ts"
 import type { Agent, RunInput, RunResult } from "./agentTypes.ts"
 import type {
   AgentNotRegisteredError,
+  ApprovalIdError,
   EngineStoreError,
   PendingApproval,
   RunCancelledError,
@@ -121,31 +122,34 @@ export interface IEngine {
     options?: StreamOptions
   ) => Stream.Stream<StreamedPart, RunNotFoundError | EngineStoreError>
   /** Starts a failed run again, from its last good step. What was finished is not done again. */
-  readonly retry: (runId: string) => Effect.Effect<void, RunNotFoundError | RunNotFailedError | EngineStoreError>
+  readonly retry: (
+    runId: string
+  ) => Effect.Effect<void, RunNotFoundError | RunNotFailedError | AgentNotRegisteredError | EngineStoreError>
   /**
    * Lets a tool call go ahead. `id` is that of a pending approval, or of one to come (`Engine.approvalId`). The first answer
    * counts.
    *
-   * What was asked about is what is executed: a call that comes with another input afterwards (out of `repairToolCall`, of
-   * `experimental_refineToolInput`, or of another schema in a new version) is not executed, and the run fails with an
-   * `ApprovedInputChangedError`. Of calls with one id in one answer of a model, the later ones are renamed: `call`, `call-2`.
+   * What was asked about is what is executed. `repairToolCall` and `experimental_refineToolInput` are asked once about an input; a
+   * call that has another one afterwards all the same, out of another schema in a new version of the agent, is not executed, and
+   * the run fails with an `ApprovedInputChangedError`. Of calls with one id in one answer of a model, the later ones are renamed:
+   * `call`, `call-2`.
    */
   readonly approve: (
     runId: string,
     id: string,
     options?: { readonly reason?: string | undefined }
-  ) => Effect.Effect<void, RunNotFoundError | EngineStoreError>
+  ) => Effect.Effect<void, RunNotFoundError | ApprovalIdError | AgentNotRegisteredError | EngineStoreError>
   /** Refuses a tool call; the model reads so, and goes on. The first answer counts. */
   readonly deny: (
     runId: string,
     id: string,
     options?: { readonly reason?: string | undefined }
-  ) => Effect.Effect<void, RunNotFoundError | EngineStoreError>
+  ) => Effect.Effect<void, RunNotFoundError | ApprovalIdError | AgentNotRegisteredError | EngineStoreError>
   /**
    * Ends a run that has not ended: aborts its model call, interrupts its tools and waits for their finalizers. Where the
    * agent is registered with this engine, it answers when the run has ended.
    */
-  readonly cancel: (runId: string) => Effect.Effect<void, RunNotFoundError | EngineStoreError>
+  readonly cancel: (runId: string) => Effect.Effect<void, RunNotFoundError | AgentNotRegisteredError | EngineStoreError>
   readonly get: (
     runId: string
   ) => Effect.Effect<RunInfo, RunNotFoundError | EngineStoreError>

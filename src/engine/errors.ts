@@ -25,7 +25,7 @@ export class RunNotFoundError extends Schema.TaggedError<RunNotFoundError>(id("R
 }
 
 /**
- * No layer of this program registers the agent with its engine. Nothing was started.
+ * No layer of this program registers the agent with its engine, and no other process could. Nothing was started or sent.
  *
  * @category errors
  * @since 0.1.0
@@ -237,6 +237,22 @@ export class RunRowTooLargeError
   override get message(): string {
     return `${this.name} takes ${this.size} bytes, and the engine keeps at most ${this.limit} in a row. Let the tool put what is `
       + `large into ctx.artifacts and answer its name, or raise the engine's maxRowSize.`
+  }
+}
+
+/**
+ * An answer was given to what is no id of an approval. Nothing was approved or denied.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ApprovalIdError extends Schema.TaggedError<ApprovalIdError>(id("ApprovalIdError"))("ApprovalIdError", {
+  runId: Schema.String,
+  id: Schema.String
+}) {
+  override get message(): string {
+    return `${shown(this.id)} is no id of an approval of run ${shown(this.runId)}. Take one of the approvals that Engine.get and `
+      + `RunWaitingError tell of, or make it with Engine.approvalId: it has the form <step>/<occurrence>/<toolCallId>.`
   }
 }
 

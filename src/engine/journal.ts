@@ -98,6 +98,9 @@ export const approvalId = (place: {
   readonly occurrence?: number | undefined
 }): string => answerId({ occurrence: 0, ...place } as CallPlace)
 
+/** Whether `approvalId` can have made it. */
+export const isApprovalId = (id: string): boolean => /^-?\d+\/\d+\//.test(id)
+
 /** The signal that a person's answer is sent to. */
 export const approvalSignal = (id: string): string => `approval/${id}`
 

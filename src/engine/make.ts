@@ -77,14 +77,14 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
   const begin = Begin.make(runs, index)
   const resultOf = Results.make(runs, ground.store)
 
-  const checkRegistered = ({ name }: AnyAgent) =>
+  const checkReached = (agent: string) =>
     Effect.suspend(() =>
-      options.elsewhere === true || registry.has(name)
+      options.elsewhere === true || registry.has(agent)
         ? Effect.void
-        : Effect.fail(new AgentNotRegisteredError({ agent: name }))
+        : Effect.fail(new AgentNotRegisteredError({ agent }))
     )
   const start = (agent: AnyAgent, input: unknown) =>
-    Effect.andThen(checkRegistered(agent), begin(agent, input as RunInput<unknown>))
+    Effect.andThen(checkReached(agent.name), begin(agent, input as RunInput<unknown>))
 
   const engine: IEngine = {
     run: (agent, input) => Effect.andThen(start(agent, input), resultOf(agent, input.runId)) as never,
@@ -94,14 +94,14 @@ export const make = Effect.fnUntraced(function*(options: MakeOptions) {
         const row = yield* runs.rowOf(runId)
         yield* runs.checkOwner(agent, row)
         if (!isOver(row) && row.status !== "failed") {
-          yield* checkRegistered(agent)
+          yield* checkReached(agent.name)
           yield* runs.goOn(row)
           if (!row.cancelling) yield* runs.resume(row)
         }
         return yield* resultOf(agent, runId)
       }) as never,
     stream: StreamReader.make({ runs, parts: ground.parts }),
-    ...Operate.make({ runs, index, store: ground.store, isHere: registry.has })
+    ...Operate.make({ runs, index, store: ground.store, checkReached, isHere: registry.has })
   }
   internals.set(engine, registry)
   return engine

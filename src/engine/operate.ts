@@ -5,9 +5,9 @@ import { Clock, Duration, Effect } from "effect"
 import type { EffectRecord } from "../EffectRecord.ts"
 import type { IEffectStore } from "../EffectStore.ts"
 import { keysInDoubt, keysInDoubtByRun } from "./doubt.ts"
-import { RunNotFailedError } from "./errors.ts"
+import { type AgentNotRegisteredError, ApprovalIdError, RunNotFailedError } from "./errors.ts"
 import type { IEngine, RunInfo } from "./IEngine.ts"
-import { approvalSignal } from "./journal.ts"
+import { approvalSignal, isApprovalId } from "./journal.ts"
 import { isLive, isOver, type LiveRow, type RunFilter, type RunIndex, type RunRow } from "./RunIndex.ts"
 import type { Runs } from "./runs.ts"
 import { countRetry } from "./telemetry.ts"
@@ -16,17 +16,21 @@ export interface OperateOptions {
   readonly runs: Runs
   readonly index: RunIndex
   readonly store: IEffectStore
+  /** Whether anybody hears what is sent to runs of the agent. */
+  readonly checkReached: (agent: string) => Effect.Effect<void, AgentNotRegisteredError>
   /** Whether the runs of the agent execute in this process. */
   readonly isHere: (agent: string) => boolean
 }
 
 type Operator = Pick<IEngine, "retry" | "approve" | "deny" | "cancel" | "get" | "list" | "prune">
 
-export const make = ({ index, isHere, runs, store }: OperateOptions): Operator => {
+export const make = ({ checkReached, index, isHere, runs, store }: OperateOptions): Operator => {
   const respond = (type: "approved" | "denied"): IEngine["approve"] =>
     Effect.fnUntraced(function*(runId: string, id: string, { reason }: { readonly reason?: string | undefined } = {}) {
+      if (!isApprovalId(id)) return yield* new ApprovalIdError({ runId, id })
       const row = yield* runs.rowOf(runId)
       if (isOver(row)) return
+      yield* checkReached(row.agent)
       yield* runs.send(row, approvalSignal(id), JSON.stringify({ type, reason }))
       yield* runs.update(runId, (row) => {
         const approvals = row.approvals.filter((approval) => approval.id !== id)
@@ -50,6 +54,7 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
   return {
     retry: Effect.fnUntraced(function*(runId: string) {
       const before = yield* runs.rowOf(runId)
+      if (before.status === "failed" || before.status === "queued") yield* checkReached(before.agent)
       const row = before.status !== "failed"
         ? before
         : yield* runs.update(runId, (row) =>
@@ -71,6 +76,8 @@ export const make = ({ index, isHere, runs, store }: OperateOptions): Operator =
     approve: respond("approved"),
     deny: respond("denied"),
     cancel: Effect.fnUntraced(function*(runId: string) {
+      const before = yield* runs.rowOf(runId)
+      if (!isOver(before) && before.status !== "failed") yield* checkReached(before.agent)
       const row = yield* runs.update(runId, (row, now) =>
         isOver(row)
           ? undefined

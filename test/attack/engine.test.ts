@@ -129,8 +129,14 @@ for (const { where, withAgents } of engines) {
           const { approvals: [approval] } = yield* waiting
           for (const text of texts) {
             for (const forged of [text, `${approval!.id}${text || "x"}`, `${text || "x"}${approval!.id}`]) {
-              yield* engine.approve("1", forged)
-              yield* engine.approve("1", forged, { reason: text })
+              for (const reason of [undefined, text]) {
+                // one that is not even of the form of an id is refused
+                yield* Effect.catchTag(
+                  engine.approve("1", forged, { reason }),
+                  "ApprovalIdError",
+                  ({ id }) => Effect.sync(() => assert.strictEqual(id, forged))
+                )
+              }
             }
             if (text !== "1") {
               assert.strictEqual(ending(yield* Effect.exit(engine.approve(text, approval!.id))), "RunNotFoundError")

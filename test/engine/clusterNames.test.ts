@@ -62,7 +62,7 @@ describe.skipIf(noPostgres)("names on a cluster", () => {
             engine.resume(agent, runId),
             engine.get(runId),
             engine.cancel(runId),
-            engine.approve(runId, "id")
+            engine.approve(runId, Engine.approvalId({ step: 0, toolCallId: "id" }))
           ]
           for (const answer of answers) {
             expect(yield* Effect.flip(answer as Effect.Effect<unknown, unknown>)).toMatchObject({
