@@ -19,6 +19,7 @@ import {
 import { collectStream } from "./collectStream.ts"
 import { contentParts, isSeries, ofCall } from "./contentParts.ts"
 import { distinctCalls } from "./distinctCalls.ts"
+import { inputDecisions } from "./inputDecisions.ts"
 import type { Loop } from "./Loop.ts"
 import type { Publisher } from "./Publisher.ts"
 import type { StepPart } from "./StepPart.ts"
@@ -55,6 +56,16 @@ export interface Journal {
   ) => Effect.Effect<ToolOutcome, unknown>
   /** A tool's failure that the model must not read: the call is tried again, or the run ends. */
   readonly isOurs: (failure: unknown) => boolean
+  /**
+   * What the agent makes of an input, the first time it is asked: of that of a call, by the call's id, or of any that is the
+   * same. Whatever comes of it is an answer.
+   */
+  readonly input: (
+    step: number,
+    kind: "repair" | "refine",
+    about: string | { readonly toolName: string; readonly input: unknown },
+    decide: Effect.Effect<unknown, unknown>
+  ) => Effect.Effect<unknown, unknown>
   /** What a person who answers calls a call. */
   readonly approvalId: (place: CallPlace) => string
   /**
@@ -303,6 +314,7 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
     maxRetries: 0,
     model: wrapModel(options.model),
     prepareStep,
+    ...inputDecisions(callbacks, journal, loop, signal),
     toolApproval,
     onLanguageModelCallEnd: async (event: Pick<StepResult<ToolSet>, "content">) => {
       await loop.run(publisher.answered(loop.step, answer, contentParts(event.content)), signal)

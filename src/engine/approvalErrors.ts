@@ -34,9 +34,8 @@ export class ApprovedInputChangedError
     return `${
       shown(this)
     } was approved with another input, or was asked about with one, than it has now, and was not executed. `
-      + `What reads a call's input (repairToolCall, experimental_refineToolInput, the tool's inputSchema) must answer the same `
-      + `each time, in a new version of the agent too. Make it do so and retry the run, deny the call and retry the run if nobody `
-      + `has answered yet, or start a new run.`
+      + `This version of the agent reads the input that the model wrote differently: the tool's inputSchema does, or what refines `
+      + `it. Let it read the same and retry the run, deny the call if nobody has answered yet and retry, or start a new run.`
   }
 }
 

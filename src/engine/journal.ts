@@ -237,10 +237,20 @@ export const make = (options: JournalOptions): Journal => {
         (error) => error instanceof EndsLoop || error instanceof ParksLoop ? error : new EndsLoop(error)
       ) as Effect.Effect<ToolOutcome, EndsLoop | ParksLoop>,
     isOurs,
+    input: (step, kind, about, decide) =>
+      Effect.flatMap(
+        typeof about === "string" ? Effect.succeed(keptId(about)) : printOf(about.toolName, about.input),
+        (name) =>
+          Effect.mapError(
+            stored("rules", `step-${step}/${kind}/${name}`, () => ended(decide), () => true),
+            // an answer that cannot be kept would be another one the next time
+            (error) => error instanceof EndsLoop ? error : new EndsLoop(error)
+          )
+      ),
     approvalId: answerId,
     approval: Effect.fnUntraced(function*(place, input, rules) {
       const id = answerId(place)
-      const print = yield* printOf(place, input)
+      const print = yield* printOf(place.toolName, input)
       const ruled = (yield* stored(
         "rules",
         `step-${place.step}/rules/${keptId(place.toolCallId)}/${place.occurrence}`,
@@ -275,7 +285,7 @@ interface Ruled {
   readonly print: string
 }
 
-const printOf = ({ toolName }: CallPlace, input: unknown): Effect.Effect<string, EndsLoop> =>
+const printOf = (toolName: string, input: unknown): Effect.Effect<string, EndsLoop> =>
   Effect.map(
     Effect.try({ try: () => StoredValue.encode(input).text, catch: (error) => new EndsLoop(error) }),
     // what has no canonical JSON, such as half a character, is told apart by the text itself

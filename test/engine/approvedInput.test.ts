@@ -37,7 +37,7 @@ describe.each(engines)("a tool call that is approved $where", ({ withAgents }) =
       input: { n: 1 },
       options: (next: () => number) => ({ experimental_refineToolInput: { pay: () => ({ n: next() }) } })
     }
-  ])("is executed with what was approved, or not at all, where $by answers something else", ({ input, options }) => {
+  ])("is executed with what was approved, where $by answers something else each time", ({ input, options }) => {
     const done: Array<number> = []
     let made = 0
     const agent = defineAgent({
@@ -51,11 +51,8 @@ describe.each(engines)("a tool call that is approved $where", ({ withAgents }) =
         yield* Effect.flip(engine.run(agent, { runId: "1", prompt: "Pay." }))
         expect((yield* engine.get("1")).approvals).toMatchObject([{ id: ask, input: `{"n":10}` }])
         yield* engine.approve("1", ask)
-        expect(yield* Effect.flip(engine.resume(agent, "1"))).toMatchObject({
-          _tag: "RunFailedError",
-          failure: { name: "ApprovedInputChangedError", step: 0 }
-        })
-        expect(done).toEqual([])
+        yield* engine.resume(agent, "1")
+        expect([done, made]).toEqual([[10], 1])
       })
     )
   })
@@ -118,7 +115,7 @@ describe.each(engines)("a tool call that is approved $where", ({ withAgents }) =
               part.type === "tool-result" ? [[part.toolCallId, part.toolName, part.output.type]] : []
             )
         )
-        expect(results.toSorted()).toEqual([
+        expect(results.toSorted(([one = ""], [other = ""]) => one.localeCompare(other))).toEqual([
           ["s", "search", "json"],
           ["s-2", "pay", "text"],
           ["s-3", "pay", "execution-denied"]
