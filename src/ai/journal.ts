@@ -2,7 +2,12 @@
  * The AI SDK's own loop, replayed: its model calls, its tool calls and its requests for approval go through a journal, which
  * answers from storage what was finished before.
  */
-import { getErrorMessage, type LanguageModelV4GenerateResult, type LanguageModelV4StreamResult } from "@ai-sdk/provider"
+import {
+  getErrorMessage,
+  type LanguageModelV4GenerateResult,
+  type LanguageModelV4StreamResult,
+  type LanguageModelV4ToolCall
+} from "@ai-sdk/provider"
 import type { ToolExecutionOptions } from "@ai-sdk/provider-utils"
 import { gateway, type LanguageModel, type StepResult, type ToolSet, wrapLanguageModel } from "ai"
 import { Effect, Predicate } from "effect"
@@ -19,8 +24,9 @@ import {
 import { collectStream } from "./collectStream.ts"
 import { contentParts, isSeries, ofCall } from "./contentParts.ts"
 import { distinctCalls } from "./distinctCalls.ts"
+import { goodCalls } from "./goodCalls.ts"
 import { inputDecisions } from "./inputDecisions.ts"
-import type { Loop } from "./Loop.ts"
+import type { EndsLoop, Loop } from "./Loop.ts"
 import type { Publisher } from "./Publisher.ts"
 import type { StepPart } from "./StepPart.ts"
 import { showReplay } from "./telemetry/callSpan.ts"
@@ -56,6 +62,8 @@ export interface Journal {
   ) => Effect.Effect<ToolOutcome, unknown>
   /** A tool's failure that the model must not read: the call is tried again, or the run ends. */
   readonly isOurs: (failure: unknown) => boolean
+  /** What the loop ends with where a call that was made, or may have been, is none any more that can be made. */
+  readonly gone: (call: Pick<CallPlace, "step" | "toolCallId" | "toolName">) => EndsLoop
   /**
    * What the agent makes of an input, the first time it is asked: of that of a call, by the call's id, or of any that is the
    * same. Whatever comes of it is an answer.
@@ -107,6 +115,8 @@ export interface ModelAnswer {
   readonly result: LanguageModelV4GenerateResult
   /** The tools that had rules then. Their calls keep them, whatever a later version of the agent says. */
   readonly ruled: Ruled
+  /** The ids of the calls that could be made then. */
+  readonly good: ReadonlyArray<string>
 }
 
 /** The options of a loop that goes through `journal`, and tells `publisher`; to be spread behind the others. */
@@ -149,21 +159,37 @@ export const journaled = (options: JournaledOptions, journal: Journal, publisher
               ),
               Effect.tap(() => publisher.written(step, answer))
             )
+          const good = ({ content }: LanguageModelV4GenerateResult) =>
+            Effect.promise(() => goodCalls(content, tools, params.tools))
+          const stillGood = ({ good: before, result }: ModelAnswer) =>
+            Effect.flatMap(good(result), (now) => {
+              const lost = result.content.find((part) =>
+                part.type === "tool-call" && before.includes(part.toolCallId) && !now.includes(part.toolCallId)
+              ) as LanguageModelV4ToolCall | undefined
+              return lost === undefined ? Effect.void : Effect.fail(journal.gone({ step, ...lost }))
+            })
           let isReplay = true
           const call = Effect.flatMap(publisher.begin(step), (answer) => {
             isReplay = false
-            return Effect.map(
-              options.stream ? streamed(answer) : generated,
-              (result): ModelAnswer => ({
+            return Effect.flatMap(options.stream ? streamed(answer) : generated, (given) => {
+              const result = distinctCalls(withoutBodies(given))
+              return Effect.map(good(result), (good): ModelAnswer => ({
                 answer,
-                result: distinctCalls(withoutBodies(result)),
-                ruled: ruledTools(options.toolApproval, tools)
-              })
-            )
+                result,
+                ruled: ruledTools(options.toolApproval, tools),
+                good
+              }))
+            })
           })
           // an activity may outlive the run that asked for it: that its request was aborted is no answer, and is not kept
           const whole = Effect.catch(call, (error) => stop.aborted ? Effect.never : Effect.fail(error))
-          const stored = await loop.run(journal.model(step, whole), stop) as ModelAnswer
+          const stored = await loop.run(
+            Effect.tap(
+              journal.model(step, whole) as Effect.Effect<ModelAnswer, unknown>,
+              (stored) => isReplay ? stillGood(stored) : Effect.void
+            ),
+            stop
+          )
           loop.replayed.model = isReplay
           if (isReplay) showReplay()
           answer = stored.answer

@@ -251,8 +251,30 @@ export class ApprovalIdError extends Schema.TaggedError<ApprovalIdError>(id("App
   id: Schema.String
 }) {
   override get message(): string {
-    return `${shown(this.id)} is no id of an approval of run ${shown(this.runId)}. Take one of the approvals that Engine.get and `
+    return `${shown(this.id)} is no id of an approval of run ${
+      shown(this.runId)
+    }. Take one of the approvals that Engine.get and `
       + `RunWaitingError tell of, or make it with Engine.approvalId: it has the form <step>/<occurrence>/<toolCallId>.`
+  }
+}
+
+/**
+ * A call that was made before, or may have been, cannot be made any more: the tool is not there in its step, or takes less than it
+ * did. It is what the run fails with, for the model would take the call for one that was never made.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunCallGoneError extends Schema.TaggedError<RunCallGoneError>(id("RunCallGoneError"))("RunCallGoneError", {
+  step: Schema.Int,
+  toolCallId: Schema.String,
+  toolName: Schema.String
+}) {
+  override get message(): string {
+    const call = `Call ${shown(this.toolCallId)} of tool ${shown(this.toolName)} in step ${this.step}`
+    return `${call} was made before, or may have been, and the agent has no such tool in that step any more, or one whose `
+      + `inputSchema refuses the call's input. Give the agent the tool back as it was (its name, its inputSchema, activeTools) and `
+      + `retry the run, or start a new run.`
   }
 }
 

@@ -15,7 +15,7 @@ import { fingerprint } from "../EffectKey.ts"
 import { sha256 } from "../internal/sha256.ts"
 import * as StoredValue from "../internal/storedValue.ts"
 import { ApprovedInputChangedError, ProviderCallApprovalError } from "./approvalErrors.ts"
-import { RunRowTooLargeError } from "./errors.ts"
+import { RunCallGoneError, RunRowTooLargeError } from "./errors.ts"
 import { isOurs, isPassing, patient, repeated, sleepAfter } from "./patience.ts"
 import type { Execution, Timer } from "./port.ts"
 import { type ActivityKind, countActivity, countRetry } from "./telemetry.ts"
@@ -237,6 +237,7 @@ export const make = (options: JournalOptions): Journal => {
         (error) => error instanceof EndsLoop || error instanceof ParksLoop ? error : new EndsLoop(error)
       ) as Effect.Effect<ToolOutcome, EndsLoop | ParksLoop>,
     isOurs,
+    gone: ({ step, toolCallId, toolName }) => new EndsLoop(new RunCallGoneError({ step, toolCallId, toolName })),
     input: (step, kind, about, decide) =>
       Effect.flatMap(
         typeof about === "string" ? Effect.succeed(keptId(about)) : printOf(about.toolName, about.input),
