@@ -31,12 +31,19 @@ type ServicesOf<V> = V extends Effect.Effect<unknown, unknown, infer R> ? unknow
 type ToolsServices<T> = T extends object ? { [K in keyof T]: ServicesOf<T[K]> }[keyof T] : never
 
 /** The services that an agent's options need where it runs; those that the engine brings are not among them. */
-type AgentServices<O> = Exclude<
-  | CallbackServices<O>
-  | (O extends { readonly tools?: infer T } ? ToolsServices<Answered<T>> : never)
-  | (O extends { readonly instructions?: infer I } ? ServicesOf<Answered<I>> : never)
-  | (O extends { readonly allow?: infer A } ? ServicesOf<Answered<A>> : never),
-  ToolContext | EffectStore | Ai | Scope.Scope
+type AgentServices<O> =
+  | Exclude<
+    | CallbackServices<O>
+    | (O extends { readonly instructions?: infer I } ? ServicesOf<Answered<I>> : never)
+    | (O extends { readonly allow?: infer A } ? ServicesOf<Answered<A>> : never),
+    ToolContext | EffectStore | Ai | Scope.Scope
+  >
+  | (O extends { readonly tools?: infer T } ? ToolServices<T> : never)
+
+/** Tools of a set are made once, before there is a run; a function of the run's context makes them inside of it. */
+type ToolServices<T> = Exclude<
+  ToolsServices<Answered<T>>,
+  EffectStore | Ai | Scope.Scope | (T extends (...args: never) => unknown ? ToolContext : never)
 >
 
 /** Storages keep it in a column of their own. */
@@ -53,7 +60,7 @@ type OutputOf<OUT> = OUT extends { readonly parseCompleteOutput: (...args: never
  * `isStepCount(20)` unless it is given.
  *
  * - `tools` holds tools, or the Effects that make them (`tool`, `defineEffectTool`), mixed at will. They are made once, where
- *   `layer` is built. A function of the run's context makes them for each run.
+ *   `layer` is built. A function of the run's context makes them for each run; a plain tool that uses `ToolContext` needs it.
  * - `instructions` may be a function of the run's context too, and answer an Effect.
  * - `trigger` is the schema of what starts a run. It is kept as JSON, and read as the decoded value in `ctx.run.trigger`.
  * - `output` types the result of a run.

@@ -1,4 +1,4 @@
-import { defineAgent, defineEffectTool, type Engine, Output, tool } from "chamvi-effect"
+import { defineAgent, defineEffectTool, type Engine, Output, tool, ToolContext } from "chamvi-effect"
 import { Context, Effect, type Layer, Schema } from "effect"
 import { describe, expectTypeOf, it } from "vitest"
 import { scripted } from "../support/model.ts"
@@ -32,6 +32,15 @@ describe("defineAgent", () => {
       onStepEnd: () => Effect.asVoid(GitHub)
     })
     expectTypeOf(other.layer).toEqualTypeOf<Layer.Layer<never, never, Engine | GitHub | Rules>>()
+    // a set of tools is made once and knows of no run; a function makes it in each
+    const who = tool({
+      inputSchema: Schema.Struct({}),
+      execute: () => Effect.map(ToolContext, (ctx) => ctx.run.runId)
+    })
+    const outside = defineAgent({ name: "outside", model, tools: { who } })
+    expectTypeOf(outside.layer).toEqualTypeOf<Layer.Layer<never, never, Engine | ToolContext>>()
+    const inside = defineAgent({ name: "inside", model, tools: () => ({ who }) })
+    expectTypeOf(inside.layer).toEqualTypeOf<Layer.Layer<never, never, Engine>>()
     const plain = defineAgent({ name: "plain", model })
     expectTypeOf(plain.layer).toEqualTypeOf<Layer.Layer<never, never, Engine>>()
   })
