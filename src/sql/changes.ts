@@ -137,9 +137,10 @@ export const make = Effect.fnUntraced(function*(
         wanted.openUnsafe()
       })
       const heard = Effect.ignoreCause(Effect.scoped(notices.listen(ready, hear)))
-      yield* Effect.raceFirst(heard, unwatched.await)
-      // without a connection, until the next try, changes are found by looking
-      yield* Effect.raceFirst(pause, unwatched.await)
+      const isLost = yield* Effect.raceFirst(Effect.as(heard, true), Effect.as(unwatched.await, false))
+      // without a connection, until the next try, changes are found by looking; but who comes while the connection of those who
+      // have left is being closed is listened for at once
+      if (isLost) yield* Effect.raceFirst(pause, unwatched.await)
     })
 
   /** Starts a fiber that repeats `turn` for as long as anything is watched. It ends after a turn, never within one. */
