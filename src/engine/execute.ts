@@ -312,7 +312,8 @@ class OutputNotReached extends Data.TaggedError("NoOutputGeneratedError")<{ read
 
 /** Reading the output throws where the model ended without one; an agent that names none has none to read. */
 const checkOutput = (result: LoopResult): Effect.Effect<unknown, AiError | OutputNotReached> =>
-  result.finalStep.toolCalls.length > 0
+  // what a provider executes is done within its answer, and an output may stand beside it
+  result.finalStep.toolCalls.some(({ providerExecuted }) => providerExecuted !== true)
     ? Effect.fail(new OutputNotReached(result.steps.length))
     : Effect.try({ try: () => result.output, catch: (error) => AiError.from(error) })
 
